@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "tools/files/TemporaryFolder.h"
+#include "tools/files/Files.h"
 
 #include <fstream>
 #include <iterator>

@@ -2,7 +2,7 @@
 // `kiln-bench static --json` writes it, so that no compiler and no GPU is needed.
 
 #include "test/paths.h"
-#include "tools/kiln-bench/work_json.h"
+#include "tools/kiln-bench/static_rows.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include "kernels/attention.h"
 #include "kernels/matmul.h"
 #include "test/temporary_folder.h"
-#include "tools/kiln-bench/ratchet.h"
+#include "tools/kiln-bench/static_rows.h"
 
 #include <gtest/gtest.h>
 

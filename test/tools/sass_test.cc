@@ -1,6 +1,6 @@
 // The reader of machine code: kernels, loops, classes, and the work of an instruction.
 
-#include "tools/kiln-bench/sass.h"
+#include "tools/kiln-bench/assembly.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,7 @@
 // names of --sweep.
 
 #include "tools/kilnc/Expression.h"
-#include "tools/kilnc/Search.h"
-#include "tools/kilnc/Sweep.h"
+#include "tools/kilnc/Tune.h"
 
 #include "test/expect_error.h"
 

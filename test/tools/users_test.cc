@@ -16,9 +16,8 @@ using namespace bench;
 
 class UsersTest : public KernelTest {
 protected:
-  template <class Config>
-  void launch(const Kernel &kernel, const Config &config, const Grid &grid, const std::vector<Arg> &args) {
-    run({{{&kernel, textOf(kernel.fields, config), grid, args}}, 0});
+  void launch(const Kernel &kernel, const std::string &config, const Grid &grid, const std::vector<Arg> &args) {
+    run({{{&kernel, kernel.configText(config), grid, args}}, 0});
   }
   Array numbers(Shape extents, Type type, const std::function<double(int64_t)> &of) {
     std::vector<double> values(std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>()));
@@ -41,7 +40,7 @@ constexpr double second = 1.01;
 TEST_P(UsersTest, RmsNorm) {
   constexpr int64_t N = 5, C = 96;
   const Array x = uniform({N, C}, type()), gamma = uniform({C}, type()), y = unwritten({N, C}, type());
-  launch(rmsNormKernel, RowsConfig{.rows = 2}, programs(3), {x, gamma, y});
+  launch(rmsNormKernel, "rows=2", programs(3), {x, gamma, y});
   std::vector<Want> want;
   for (int64_t n = 0; n < N; ++n) {
     double squares = 0;
@@ -60,7 +59,7 @@ TEST_P(UsersTest, RmsNorm) {
 TEST_P(UsersTest, SoftmaxOfRaggedRows) {
   constexpr int64_t N = 3, C = 100;
   const Array x = uniform({N, C}, type(), 4), y = unwritten({N, C}, type());
-  launch(userSoftmaxKernel, RowsConfig(), programs(N), {x, y});
+  launch(userSoftmaxKernel, "", programs(N), {x, y});
   std::vector<Want> want;
   for (int64_t n = 0; n < N; ++n) {
     const double top = *std::max_element(x.values.begin() + n * C, x.values.begin() + (n + 1) * C);
@@ -84,7 +83,7 @@ TEST_P(UsersTest, GroupNorm) {
   constexpr int64_t N = 2, C = 16, S = 32, G = 8;
   const Array x = uniform({N, C, S}, type()), gamma = uniform({C}, type()), beta = uniform({C}, type()),
               y = unwritten({N, C, S}, type());
-  launch(groupNormKernel, GroupNormConfig{.channels = G}, programs(C / G, N), {x, gamma, beta, y});
+  launch(groupNormKernel, fmt::format("channels={}", G), programs(C / G, N), {x, gamma, beta, y});
   std::vector<Want> want;
   for (int64_t row = 0; row < N * C; ++row) {
     const int64_t begin = row / G * G * S;
@@ -111,7 +110,7 @@ TEST_P(UsersTest, KlLossAndItsGradient) {
   constexpr int64_t N = 2, C = 144;
   const Array p = uniform({N, C}, type(), 3), q = uniform({N, C}, type(), 3), losses = unwritten({N}, f32),
               gradient = unwritten({N, C}, type());
-  launch(klLossKernel, BlockConfig{.block = 64, .warps = 2}, programs(N), {p, q, losses, gradient, 0.5f});
+  launch(klLossKernel, "block=64,warps=2", programs(N), {p, q, losses, gradient, 0.5f});
   std::vector<Want> loss, slope;
   for (int64_t n = 0; n < N; ++n) {
     Want total;
@@ -130,7 +129,7 @@ TEST_P(UsersTest, KlLossAndItsGradient) {
 TEST_P(UsersTest, LargestElements) {
   constexpr int64_t N = 3, C = 100, k = 4;
   const Array x = integers({N, C}, f32, 30), values = unwritten({N, k}, f32), places = integers({N, k}, i32, 1);
-  launch(largestKernel, LargestConfig{.k = k}, programs(N), {x, values, places});
+  launch(largestKernel, fmt::format("k={}", k), programs(N), {x, values, places});
   std::vector<double> tops, where;
   for (int64_t n = 0; n < N; ++n) {
     std::vector<int64_t> order(C);
@@ -170,7 +169,7 @@ uint32_t philox(uint64_t seed, uint64_t index) {
 TEST_P(UsersTest, DropoutIsReplayed) {
   constexpr int64_t n = 300, seed = 0x123456789;
   const Array x = uniform({n}, type()), y = unwritten({n}, type());
-  launch(dropoutKernel, BlockConfig{.block = 128, .warps = 2}, programs(3), {x, y, seed, 0.25f});
+  launch(dropoutKernel, "block=128,warps=2", programs(3), {x, y, seed, 0.25f});
   std::vector<Want> want;
   for (int64_t i = 0; i < n; ++i) {
     const double v = static_cast<double>(philox(seed, i) >> 8) * 0x1p-24 >= 0.25 ? x[i] / 0.75 : 0;
@@ -183,7 +182,7 @@ TEST_P(UsersTest, Rope) {
   constexpr int64_t B = 1, H = 2, T = 12, D = 32, half = D / 2;
   const Array x = uniform({B, H, T, D}, type()), c = uniform({T, half}, f32), s = uniform({T, half}, f32),
               y = unwritten({B, H, T, D}, type());
-  launch(ropeKernel, RopeConfig{.bt = 8, .warps = 2}, programs(2, H, B), {x, c, s, y});
+  launch(ropeKernel, "bt=8,warps=2", programs(2, H, B), {x, c, s, y});
   std::vector<Want> want;
   for (int64_t i = 0; i < B * H * T * D; ++i) {
     const int64_t t = i / D % T, d = i % D, turn = t * half + d % half;
@@ -197,7 +196,7 @@ TEST_P(UsersTest, Rope) {
 TEST_P(UsersTest, Stencil) {
   constexpr int64_t M = 11, N = 37;
   const Array x = integers({M, N}, f32, 50), y = unwritten({M, N}, f32);
-  launch(stencilKernel, StencilConfig{.bm = 4, .bn = 32, .warps = 2}, programs(3, 2), {x, y, 0.5f, 0.25f});
+  launch(stencilKernel, "bm=4,bn=32,warps=2", programs(3, 2), {x, y, 0.5f, 0.25f});
   std::vector<double> want;
   const auto at = [&](int64_t i, int64_t j) { return i >= 0 && i < M && j >= 0 && j < N ? x[i * N + j] : 0; };
   for (int64_t i = 0; i < M; ++i)
@@ -210,7 +209,7 @@ TEST_P(UsersTest, ConvolutionAlongASequence) {
   constexpr int64_t B = 2, T = 19, D = 48;
   const Array x = uniform({B, T, D}, type()), w = uniform({4, D}, type()), bias = uniform({D}, type()),
               y = unwritten({B, T, D}, type());
-  launch(convolveKernel, ConvolveConfig{.bt = 8, .bd = 32, .warps = 2}, programs(2, 3, B), {x, w, bias, y});
+  launch(convolveKernel, "bt=8,bd=32,warps=2", programs(2, 3, B), {x, w, bias, y});
   std::vector<Want> want;
   for (int64_t i = 0; i < B * T * D; ++i) {
     const int64_t t = i / D % T, d = i % D;
@@ -228,8 +227,8 @@ TEST_P(UsersTest, ConvolutionAlongASequence) {
 // --- Products --------------------------------------------------------------------------------------------------------
 
 /// a (M, K) · b (K, N), b beginning at an element.
-std::vector<Want> product(const Array &a, const Array &b, int64_t M, int64_t N, int64_t K, double error,
-                          int64_t at = 0) {
+std::vector<Want> wantedProduct(const Array &a, const Array &b, int64_t M, int64_t N, int64_t K, double error,
+                                int64_t at = 0) {
   std::vector<Want> sums(M * N);
   for (int64_t i = 0; i < M * N; ++i)
     for (int64_t k = 0; k < K; ++k) {
@@ -243,8 +242,9 @@ TEST_P(UsersTest, SwiGlu) {
   constexpr int64_t M = 24, N = 40, K = 48;
   const Array x = uniform({M, K}, type()), gate = uniform({K, N}, type()), up = uniform({K, N}, type()),
               y = unwritten({M, N}, type());
-  launch(swigluKernel, ProductConfig{.bm = 16, .bn = 32, .bk = 32, .warps = 2}, programs(2, 2), {x, gate, up, y});
-  const auto g = product(x, gate, M, N, K, productError(K)), raised = product(x, up, M, N, K, productError(K));
+  launch(swigluKernel, "bm=16,bn=32,bk=32,warps=2", programs(2, 2), {x, gate, up, y});
+  const auto g = wantedProduct(x, gate, M, N, K, productError(K)),
+             raised = wantedProduct(x, up, M, N, K, productError(K));
   std::vector<Want> want;
   for (size_t i = 0; i < g.size(); ++i) {
     const double v = g[i].value * sigmoid(g[i].value) * raised[i].value;
@@ -260,8 +260,7 @@ TEST_P(UsersTest, WeightsOf8Bits) {
   const Array x = integers({M, K}, type(), 4), w = integers({K, N}, i8, 16),
               scales = numbers({K / BK, N}, f32, [](int64_t i) { return i % 3 ? 0.5 : 2; }),
               y = unwritten({M, N}, type());
-  launch(scaledProductKernel, ProductConfig{.bm = 16, .bn = 32, .bk = BK, .warps = 2}, programs(2, 2),
-         {x, w, scales, y});
+  launch(scaledProductKernel, fmt::format("bm=16,bn=32,bk={},warps=2", BK), programs(2, 2), {x, w, scales, y});
   std::vector<Want> want;
   for (int64_t i = 0; i < M * N; ++i) {
     double sum = 0;
@@ -277,12 +276,11 @@ TEST_P(UsersTest, StepOfAnLstm) {
   const Array x = uniform({M, X}, type()), h = uniform({M, H}, type()), cell = uniform({M, H}, f32),
               wx = uniform({4, X, H}, type()), wh = uniform({4, H, H}, type()), bias = uniform({4, H}, f32),
               hNext = unwritten({M, H}, type()), cellNext = unwritten({M, H}, f32);
-  launch(lstmStepKernel, ProductConfig{.bm = 16, .bn = 32, .bk = 32, .warps = 2}, programs(2, 2),
-         {x, h, cell, wx, wh, bias, hNext, cellNext});
+  launch(lstmStepKernel, "bm=16,bn=32,bk=32,warps=2", programs(2, 2), {x, h, cell, wx, wh, bias, hNext, cellNext});
   std::vector<Want> gates[4], hs, cells;
   for (int64_t g = 0; g < 4; ++g) {
-    gates[g] = product(x, wx, M, H, X, productError(X + H), g * X * H);
-    const auto more = product(h, wh, M, H, H, productError(X + H), g * H * H);
+    gates[g] = wantedProduct(x, wx, M, H, X, productError(X + H), g * X * H);
+    const auto more = wantedProduct(h, wh, M, H, H, productError(X + H), g * H * H);
     for (int64_t i = 0; i < M * H; ++i) { // the products' sums, and two additions
       const double offset = bias[g * H + i % H];
       gates[g][i] = {gates[g][i].value + more[i].value + offset,
@@ -310,8 +308,8 @@ TEST_P(UsersTest, StepOfAnLstm) {
 TEST_P(UsersTest, PersistentProduct) {
   constexpr int64_t M = 40, N = 72, K = 48;
   const Array a = integers({M, K}, type(), 3), b = integers({K, N}, type(), 3), c = unwritten({M, N}, type());
-  launch(persistentProductKernel, ProductConfig{.bm = 16, .bn = 32, .bk = 32, .warps = 2}, programs(2), {a, b, c});
-  expectClose("c", c, product(a, b, M, N, K, 0));
+  launch(persistentProductKernel, "bm=16,bn=32,bk=32,warps=2", programs(2), {a, b, c});
+  expectClose("c", c, wantedProduct(a, b, M, N, K, 0));
 }
 
 // --- Attention -------------------------------------------------------------------------------------------------------
@@ -351,8 +349,8 @@ TEST_P(UsersTest, AttentionWithAWindowAndBiases) {
   const Array q = uniform({B, H, T, D}, type()), k = uniform({B, H / group, T, D}, type()),
               v = uniform({B, H / group, T, D}, type()), slopes = uniform({H}, f32),
               o = unwritten({B, H, T, D}, type());
-  launch(windowAttentionKernel, WindowConfig{.bm = 32, .bn = 16, .window = window, .group = group, .warps = 2},
-         programs(3, H, B), {q, k, v, slopes, o, 0.5f});
+  launch(windowAttentionKernel, fmt::format("bm=32,bn=16,window={},group={},warps=2", window, group), programs(3, H, B),
+         {q, k, v, slopes, o, 0.5f});
   std::vector<Want> want;
   for (int64_t row = 0; row < H * T; ++row) {
     const int64_t h = row / T, m = row % T, first = std::max<int64_t>(0, m - window + 1), keys = h / group * T + first;
@@ -382,7 +380,7 @@ TEST_P(UsersTest, AttentionToPages) {
               v = uniform({blocks, H, page, D}, type()), o = unwritten({B, H, G, D}, type());
   const Array table = numbers({B, pages}, i32, [](int64_t i) { return i * 5 % blocks; }),
               length = numbers({B}, i32, [&](int64_t i) { return lengths[i]; });
-  launch(pagedAttentionKernel, PagedConfig{.group = G, .page = page, .pages = 2, .warps = 2}, programs(H, B),
+  launch(pagedAttentionKernel, fmt::format("group={},page={},pages=2,warps=2", G, page), programs(H, B),
          {q, k, v, table, length, o, 0.5f});
   std::vector<Want> want;
   for (int64_t row = 0; row < B * H * G; ++row) {
@@ -412,7 +410,7 @@ TEST_P(UsersTest, SelectiveScan) {
   constexpr int64_t B = 2, T = 9, D = 24, S = 16;
   const Array x = uniform({B, T, D}, f32), delta = uniform({B, T, D}, f32), a = uniform({D, S}, f32),
               b = uniform({B, T, S}, f32), c = uniform({B, T, S}, f32), y = unwritten({B, T, D}, f32);
-  launch(selectiveScanKernel, ScanConfig{.bd = 16, .warps = 2}, programs(2, B), {x, delta, a, b, c, y});
+  launch(selectiveScanKernel, "bd=16,warps=2", programs(2, B), {x, delta, a, b, c, y});
   std::vector<Want> want(B * T * D);
   for (int64_t n = 0; n < B; ++n)
     for (int64_t d = 0; d < D; ++d) {
@@ -439,7 +437,7 @@ TEST_P(UsersTest, SelectiveScan) {
 TEST_P(UsersTest, RunningSum) {
   constexpr int64_t B = 2, T = 7, D = 80;
   const Array x = integers({B, T, D}, type(), 9), y = unwritten({B, T, D}, type());
-  launch(runningSumKernel, BlockConfig{.block = 64, .warps = 2}, programs(2, B), {x, y});
+  launch(runningSumKernel, "block=64,warps=2", programs(2, B), {x, y});
   std::vector<double> want(x.values);
   for (int64_t i = 0; i < B * T * D; ++i)
     want[i] += i / D % T ? want[i - D] : 0;
@@ -449,7 +447,7 @@ TEST_P(UsersTest, RunningSum) {
 TEST_P(UsersTest, SortedRows) {
   constexpr int64_t N = 3, C = 64;
   const Array x = integers({N, C}, f32, 100), y = unwritten({N, C}, f32);
-  launch(sortRowsKernel, RowsConfig{.rows = 2}, programs(2), {x, y});
+  launch(sortRowsKernel, "rows=2", programs(2), {x, y});
   std::vector<double> want(x.values);
   for (int64_t n = 0; n < N; ++n)
     std::sort(want.begin() + n * C, want.begin() + (n + 1) * C);
@@ -461,7 +459,7 @@ TEST_P(UsersTest, RowsOfASparseMatrix) {
   const Array starts = array({M + 1}, i32, {0, 3, 3, 7, 8, entries}),
               columns = numbers({entries}, i32, [](int64_t i) { return i * 7 % K; }),
               values = integers({entries}, f32, 5), x = integers({K, D}, f32, 9), y = unwritten({M, D}, f32);
-  launch(sparseRowsKernel, BlockConfig{.block = 32, .warps = 1}, programs(M, 2), {starts, columns, values, x, y});
+  launch(sparseRowsKernel, "block=32,warps=1", programs(M, 2), {starts, columns, values, x, y});
   std::vector<double> want(M * D);
   for (int64_t i = 0; i < M * D; ++i)
     for (auto e = static_cast<int64_t>(starts[i / D]); e < static_cast<int64_t>(starts[i / D + 1]); ++e)
@@ -473,7 +471,7 @@ TEST_P(UsersTest, BagsOfEmbeddings) {
   constexpr int64_t B = 6, L = 4, V = 20, D = 48;
   const Array ids = numbers({B, L}, i32, [](int64_t i) { return i * 11 % V; }), table = integers({V, D}, type(), 8),
               y = unwritten({B, D}, type());
-  launch(bagsKernel, BagConfig{.bags = 4, .warps = 2}, programs(2), {ids, table, y});
+  launch(bagsKernel, "bags=4,warps=2", programs(2), {ids, table, y});
   std::vector<double> want(B * D);
   for (int64_t i = 0; i < B * D; ++i)
     for (int64_t l = 0; l < L; ++l)
@@ -485,8 +483,7 @@ TEST_P(UsersTest, Histogram) {
   constexpr int64_t n = 500, bins = 32;
   const Array x = numbers({n}, i32, [](int64_t i) { return i * i % bins; }),
               counts = numbers({bins}, i32, [](int64_t) { return 1; });
-  launch(histogramKernel, HistogramConfig{.bins = bins, .block = 64, .chunk = 256, .warps = 2}, programs(2),
-         {x, counts});
+  launch(histogramKernel, fmt::format("bins={},block=64,chunk=256,warps=2", bins), programs(2), {x, counts});
   std::vector<double> want(bins, 1);
   for (int64_t i = 0; i < n; ++i)
     ++want[static_cast<size_t>(x[i])];

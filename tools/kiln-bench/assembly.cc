@@ -3,7 +3,7 @@
 #include "tools/kiln-bench/assembly.h"
 
 #include "dialect/dsl/Types.h"
-#include "tools/files/TemporaryFolder.h"
+#include "tools/files/Files.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,15 +1,140 @@
-// Tensors of random numbers, and repeated runs of plans.
+// Interleaved measurements and medians; the table and the JSON file; tensors of random numbers, and repeated runs of
+// plans.
 
 #include "tools/kiln-bench/bench.h"
 
-#include "tools/kiln-bench/machine.h"
+#include "runtime/Streams.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
 #include <random>
+#include <thread>
 
-using namespace kiln;
+namespace kiln::bench {
 
-Tensor bench::randomTensor(const Setting &setting, const Shape &extents, uint64_t seed) {
+// --- Times ----------------------------------------------------------------------------------------------------------
+
+/// The pause after a contender whose threads spin for more work: libgomp's, used by oneDNN, spin for about ten
+/// milliseconds, which must not disturb the next one.
+static constexpr std::chrono::milliseconds rest(20);
+
+static double secondsOf(const Contender &contender, int64_t calls, const std::function<void()> &finish) {
+  using Clock = std::chrono::steady_clock;
+  std::this_thread::sleep_for(rest);
+  auto begin = Clock::now();
+  for (int64_t i = 0; i < calls; ++i)
+    contender();
+  finish();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+std::vector<double> measure(const std::vector<Contender> &contenders, int rounds, double sampleSeconds,
+                            const std::function<void()> &finish) {
+  std::vector<int64_t> calls;
+  for (const Contender &contender : contenders) {
+    contender();
+    finish();
+    double once = secondsOf(contender, 1, finish);
+    calls.push_back(std::max<int64_t>(1, std::llround(sampleSeconds / std::max(once, 1e-9))));
+  }
+  std::vector<std::vector<double>> samples(contenders.size());
+  for (int round = 0; round < rounds; ++round)
+    for (size_t i = 0; i < contenders.size(); ++i)
+      samples[i].push_back(secondsOf(contenders[i], calls[i], finish) / static_cast<double>(calls[i]));
+  std::vector<double> medians;
+  for (const std::vector<double> &sample : samples)
+    medians.push_back(median(sample));
+  return medians;
+}
+
+double median(std::vector<double> values) {
+  auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double geometricMean(const std::vector<double> &values) {
+  double sum = 0;
+  for (double value : values)
+    sum += std::log(value);
+  return values.empty() ? 0 : std::exp(sum / static_cast<double>(values.size()));
+}
+
+// --- Results --------------------------------------------------------------------------------------------------------
+
+static std::string numberText(double value) {
+  if (value != 0 && (value < 0.001 || value >= 1e7))
+    return fmt::format("{:.3e}", value);
+  return fmt::format("{:.{}f}", value, value < 10 ? 3 : 1);
+}
+
+static kiln::Error unwritable(const std::string &path) {
+  return kiln::Error(fmt::format("expected to write '{}', but could not: {}", path, std::strerror(errno)),
+                     kiln::Fault::device);
+}
+
+Report::Report(std::string bench, std::string dtype, int threads, std::string json)
+    : bench(std::move(bench)), dtype(std::move(dtype)), threads(threads), json(std::move(json)) {
+  if (this->json.empty())
+    return;
+  std::FILE *file = std::fopen(this->json.c_str(), "a"); // existing content is kept until the rows are written
+  if (!file)
+    throw unwritable(this->json);
+  std::fclose(file);
+}
+
+void Report::section(const std::string &title) {
+  writeResult(
+      fmt::format("\n{}\n{:<38} {:>12} {:>11} {:>18} {:>7}\n", title, "shape", "metric", "kiln", "baseline", "ratio"));
+}
+
+void Report::add(Row row) {
+  row.threads = threads;
+  row.bench = row.bench.empty() ? bench : row.bench;
+  row.dtype = row.dtype.empty() ? dtype : row.dtype;
+  if (!row.peer.empty() && !row.ratio)
+    row.ratio = row.value / row.peerValue;
+  std::string baseline = row.peer.empty() ? "" : row.peer + " " + numberText(row.peerValue);
+  std::string ratio = row.ratio ? fmt::format("{:.3f}", *row.ratio) : "";
+  writeResult(fmt::format("{:<38} {:>12} {:>11} {:>18} {:>7}\n", row.shape, row.metric, numberText(row.value), baseline,
+                          ratio));
+  rows.push_back(std::move(row));
+}
+
+void Report::addObject(std::string object) { objects.push_back(std::move(object)); }
+
+void Report::writeJson() const {
+  if (json.empty())
+    return;
+  std::string text;
+  for (const Row &row : rows) {
+    nlohmann::ordered_json object{{"bench", row.bench},     {"shape", row.shape},   {"dtype", row.dtype},
+                                  {"threads", row.threads}, {"metric", row.metric}, {"value", row.value}};
+    object["peer"] = row.peer.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(row.peer);
+    object["peer_value"] = row.peer.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(row.peerValue);
+    object["ratio"] = row.ratio ? nlohmann::ordered_json(*row.ratio) : nlohmann::ordered_json();
+    text += (text.empty() ? "[\n" : ",\n") + object.dump();
+  }
+  for (const std::string &object : objects)
+    text += (text.empty() ? "[\n" : ",\n") + object;
+  text = (text.empty() ? "[" : text) + "\n]\n";
+  std::FILE *file = std::fopen(json.c_str(), "w");
+  bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (!file || std::fclose(file) != 0 || !written)
+    throw unwritable(json);
+}
+
+// --- Tensors and plans ----------------------------------------------------------------------------------------------
+
+Tensor randomTensor(const Setting &setting, const Shape &extents, uint64_t seed) {
   Tensor tensor(setting.device, setting.type, extents);
   const float scale = isFloat(setting.type) ? 1 : 127;
   std::minstd_rand generator(static_cast<uint32_t>(seed * 2654435761u + 1));
@@ -20,7 +145,7 @@ Tensor bench::randomTensor(const Setting &setting, const Shape &extents, uint64_
   return tensor;
 }
 
-Tensor bench::zeroTensor(const Setting &setting, const Shape &extents, Type type) {
+Tensor zeroTensor(const Setting &setting, const Shape &extents, Type type) {
   return Tensor(setting.device, type, extents);
 }
 
@@ -35,7 +160,7 @@ static std::vector<uint16_t> someNumbers(int64_t bytes) {
   return numbers;
 }
 
-bench::Space bench::spaceOf(const Setting &setting, std::vector<std::unique_ptr<Tensor>> &held, bool zeroed) {
+Space spaceOf(const Setting &setting, std::vector<std::unique_ptr<Tensor>> &held, bool zeroed) {
   static constexpr int64_t large = 1 << 20;
   const auto allocate = [&held, &setting, numbers = someNumbers(zeroed ? 0 : large)](int64_t bytes) {
     held.push_back(std::make_unique<Tensor>(setting.device, i8, Shape{std::max<int64_t>(1, bytes)}));
@@ -47,32 +172,32 @@ bench::Space bench::spaceOf(const Setting &setting, std::vector<std::unique_ptr<
   return {allocate, [&](void *to, const void *from, int64_t bytes) { setting.device->upload(to, from, bytes); }};
 }
 
-void bench::addByKernel(Setting &setting, Row row, const std::map<std::string, double> &milliseconds, const char *whole,
-                        double all) {
+void addByKernel(Setting &setting, const std::string &shape, const std::map<std::string, double> &milliseconds,
+                 const char *whole, double all) {
   std::vector<std::pair<double, std::string>> times;
   for (const auto &[kernel, time] : milliseconds)
     times.emplace_back(time, kernel);
   std::sort(times.rbegin(), times.rend());
-  row.metric = "ms";
-  row.peer = whole;
-  row.peerValue = all;
-  for (const std::string shape = row.shape; const auto &[time, kernel] : times) {
-    row.shape = shape + ": " + kernel;
-    row.value = time;
-    setting.report.add(row);
-  }
+  for (const auto &[time, kernel] : times)
+    setting.report.add(
+        {.shape = shape + ": " + kernel, .metric = "ms", .value = time, .peer = whole, .peerValue = all});
 }
 
-bench::Contender bench::copyOf(const Setting &setting, const Tensor &from, Tensor &to) {
+Contender copyOf(const Setting &setting, double bytes) {
+  const Shape count = {static_cast<int64_t>(bytes / 8)}; // a copied float is read and written
+  const auto from = std::make_shared<Tensor>(zeroTensor(setting, count)),
+             to = std::make_shared<Tensor>(zeroTensor(setting, count));
   if (!setting.isHost())
-    return [&] { setting.device->copy(to.data(), from.data(), from.bytes()); };
-  return [&] {
-    copyFloats(static_cast<float *>(to.data()), static_cast<const float *>(from.data()), from.bytes() / 4,
+    return [&setting, from, to] { setting.device->copy(to->data(), from->data(), from->bytes()); };
+  return [&setting, from, to] {
+    copyFloats(static_cast<float *>(to->data()), static_cast<const float *>(from->data()), from->count(),
                setting.threads);
   };
 }
 
-bench::Runner::Runner(const Setting &setting, Plan plan)
+Runner::Runner(const Setting &setting, Plan plan)
     : device(setting.device), plan(std::move(plan)),
       workspace(
           std::make_shared<Tensor>(setting.device, Type::i8, Shape{std::max<int64_t>(1, this->plan.workspaceBytes)})) {}
+
+} // namespace kiln::bench

@@ -1,14 +1,107 @@
-// The benchmarks of kiln-bench, and their common parts: device, threads, and the peer, a library for comparison.
+// The benchmarks of kiln-bench, and their common parts: times, rows, device, threads, the machine's peaks, and the
+// peer, a library for comparison.
 
 #pragma once
 
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
-#include "tools/kiln-bench/measure.h"
 #include "tools/kiln-bench/problems.h"
-#include "tools/kiln-bench/report.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace kiln::bench {
+
+// --- Times ----------------------------------------------------------------------------------------------------------
+
+// Contenders are measured in turn, so that a disturbance of the machine affects all of them. The time of each is its
+// median.
+
+/// A function to time. Each call must do equal work.
+using Contender = std::function<void()>;
+
+/// Rounds, each of which times every contender once.
+inline constexpr int usualRounds = 7;
+
+/// The median seconds per call of each contender. Every contender is first called once without measurement, to compile
+/// and to access its memory. A sample is as many calls as take `sampleSeconds`, at least one, and `finish`, which waits
+/// for their work. `rounds` is odd.
+std::vector<double> measure(
+    const std::vector<Contender> &contenders, int rounds, double sampleSeconds,
+    const std::function<void()> &finish = [] {});
+
+/// The median of an odd number of values.
+double median(std::vector<double> values);
+/// Geometric mean; 0 for no values.
+double geometricMean(const std::vector<double> &values);
+
+// --- Results: rows, each printed to a table at once, and all written as JSON at the end -----------------------------
+
+/// One measured number. If a peer was measured too, also the peer's number and the ratio of the two.
+struct Row {
+  std::string bench = {}; // empty: the benchmark of the report
+  std::string shape;      // `qkv 256x2304x768 nn`
+  std::string metric;     // `gflops`, `gb_per_s`, `ms`, …
+  double value = 0;
+  std::string peer = {}; // the peer: `onednn`, `copy`, `fma_peak`, …; empty: none
+  double peerValue = 0;
+  /// The ratio; default: value / peerValue.
+  std::optional<double> ratio = {};
+  std::string dtype = {}; // empty: the type of the report
+  int threads = 1;
+};
+
+class Report {
+public:
+  /// A report of a benchmark on operands of a type, also written to the file `json`, unless the name is empty. Throws
+  /// Error at once, before anything is measured, if that file cannot be written.
+  Report(std::string bench, std::string dtype, int threads, std::string json);
+
+  /// Adds a row and prints it.
+  void add(Row row);
+  /// Adds an object of another form, as JSON; it is written only to the file.
+  void addObject(std::string json);
+  /// Prints a title line above the next rows.
+  void section(const std::string &title);
+  /// Writes all rows as a JSON array, one row per line: {bench, shape, dtype, threads, metric, value, peer, peer_value,
+  /// ratio}; peer, peer_value and ratio are null without a peer. The objects follow. Throws Error if the file cannot be
+  /// written.
+  void writeJson() const;
+
+private:
+  const std::string bench, dtype;
+  const int threads;
+  const std::string json;
+  std::vector<Row> rows;
+  std::vector<std::string> objects;
+};
+
+// --- The peaks of this machine's cores: multiply-adds from registers, and a plain copy of memory (machine.cc) -------
+
+/// A multiply-add instruction. `run` executes 192 of them, or equal work, per round, without memory accesses.
+struct CoreUnit {
+  const char *name;
+  float (*run)(int64_t rounds);
+  int products; // of one instruction
+};
+
+/// The multiply-add instructions of this machine's cores: first f32 on native vectors; then, if it has them, pairs of
+/// bf16, quads of i8, and AMX tiles of both.
+std::vector<CoreUnit> coreUnits();
+
+/// Rounds that take about ten milliseconds, which is long compared with starting and joining the threads.
+inline constexpr int64_t peakRounds = 400000;
+
+/// Runs the unit for `rounds` rounds on each of `threads` threads. Returns the number of operations, two per product.
+double runPeak(const CoreUnit &unit, int threads, int64_t rounds = peakRounds);
+
+/// Copies `count` floats with ordinary loads and stores of native vectors, each thread its own part.
+void copyFloats(float *to, const float *from, int64_t count, int threads);
+
+// --- Benchmarks -----------------------------------------------------------------------------------------------------
 
 /// Further options of the command line.
 struct Options {
@@ -96,11 +189,11 @@ Space spaceOf(const Setting &setting, std::vector<std::unique_ptr<Tensor>> &held
 
 /// Adds a row for each kernel, the longest first: its milliseconds, and their fraction of `all`, the milliseconds of
 /// `whole`.
-void addByKernel(Setting &setting, Row row, const std::map<std::string, double> &milliseconds, const char *whole,
-                 double all);
+void addByKernel(Setting &setting, const std::string &shape, const std::map<std::string, double> &milliseconds,
+                 const char *whole, double all);
 
-/// A copy of `from` to `to`, which has its size: the highest bandwidth of the machine.
-Contender copyOf(const Setting &setting, const Tensor &from, Tensor &to);
+/// A plain copy that reads and writes as many bytes together: the highest bandwidth of the machine.
+Contender copyOf(const Setting &setting, double bytes);
 
 /// A plan with its workspace, ready to run again and again.
 class Runner {

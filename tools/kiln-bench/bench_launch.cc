@@ -86,8 +86,7 @@ void bench::benchLaunch(Setting &setting) {
   const std::vector<double> seconds = bench::measure(contenders, setting.rounds(), setting.quick ? 0 : 0.05);
   for (size_t i = 0; i < seconds.size(); ++i) {
     const double each = seconds[i] / launches;
-    setting.report.add({.bench = "launch",
-                        .shape = rows[i].first,
+    setting.report.add({.shape = rows[i].first,
                         .metric = "us",
                         .value = each * 1e6,
                         .peer = "budget",

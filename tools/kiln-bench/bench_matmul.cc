@@ -123,8 +123,7 @@ static void measureProduct(bench::Setting &setting, const Product &p, Ratios &ra
   }
   const std::vector<double> seconds = setting.measure(contenders, 0.03);
   const auto rate = [&](size_t i) { return p.flops() / seconds[i] / 1e9; };
-  bench::Row row{
-      .bench = "matmul", .shape = p.text(), .metric = "gflops", .value = rate(0), .dtype = nameOf(setting.type)};
+  bench::Row row{.shape = p.text(), .metric = "gflops", .value = rate(0)};
   if (names.size() == 1)
     setting.report.add(row);
   for (size_t i = 1; i < names.size(); ++i) {
@@ -140,11 +139,9 @@ static void measureProduct(bench::Setting &setting, const Product &p, Ratios &ra
 static void addMeans(bench::Setting &setting, const std::string &name, const Ratios &all) {
   for (const auto &[products, what] : {std::pair{&all.products, "fwd and dX"}, {&all.weightGradients, "dW"}})
     for (const auto &[peer, ratios] : *products) {
-      bench::Row row{.bench = "matmul",
-                     .shape = fmt::format("{}, {}, to {}", what, name, peer),
+      bench::Row row{.shape = fmt::format("{}, {}, to {}", what, name, peer),
                      .metric = "ratio_mean",
-                     .value = bench::geometricMean(ratios),
-                     .dtype = nameOf(setting.type)};
+                     .value = bench::geometricMean(ratios)};
       setting.report.add(row);
       row.metric = "ratio_min";
       row.value = *std::min_element(ratios.begin(), ratios.end());
@@ -180,11 +177,7 @@ static void measureErrors(bench::Setting &setting) {
       Operands own(setting, p);
       Tensor peerC = bench::zeroTensor(setting, {p.M, p.N}, own.c.type());
       bench::Runner(setting, planOf(setting, p, own.a, own.b, own.c))();
-      bench::Row row{.bench = "matmul",
-                     .shape = p.text(),
-                     .metric = "max_error",
-                     .value = largestError(p, own.a, own.b, own.c),
-                     .dtype = nameOf(setting.type)};
+      bench::Row row{.shape = p.text(), .metric = "max_error", .value = largestError(p, own.a, own.b, own.c)};
       if (const auto peer = bench::peerOf(setting, peerProduct(p), own.a, own.b, peerC)) {
         (*peer)();
         row.peer = "onednn";

@@ -9,7 +9,6 @@
 #include "runtime/Streams.h"
 #include "tools/kiln-bench/bench.h"
 #include "tools/kiln-bench/problems.h"
-#include "tools/kiln-bench/step_plans.h"
 
 #include <chrono>
 #include <fmt/format.h>
@@ -51,10 +50,8 @@ static double now() {
 
 /// Measures each probe as it follows itself, and behind a copy that replaces what the level-2 cache holds.
 void Probes::measure() const {
-  const int64_t flushed = setting.quick ? 1 << 10 : 64 << 20; // larger than any such cache
-  const Tensor from = zeroTensor(setting, {flushed / 4});
-  Tensor to = zeroTensor(setting, {flushed / 4});
-  const Contender flush = copyOf(setting, from, to);
+  const double flushed = setting.quick ? 1 << 11 : 128 << 20; // both halves are larger than any such cache
+  const Contender flush = copyOf(setting, flushed);
   for (const Probe &probe : all) {
     const Runner run(setting, probe.plan);
     const double begin = now();
@@ -99,12 +96,7 @@ static void probeStep(Setting &setting) {
 }
 
 static MatmulConfig tileOf(int bm, int bn, int warps, int stages) {
-  MatmulConfig config;
-  config.bm = bm;
-  config.bn = bn;
-  config.warps = warps;
-  config.stages = stages;
-  return config;
+  return {.bm = bm, .bn = bn, .warps = warps, .stages = stages};
 }
 
 /// Tiles of products with GELU and their gradient; the output layer with and without a ragged last column.

@@ -241,8 +241,7 @@ struct Ready {
 static void addPair(bench::Setting &setting, const std::string &shape, const std::string &metric, double off, double on,
                     double wantOff, double wantOn, bool moreIsBetter) {
   for (const auto &[name, value, want] : {std::tuple("off", off, wantOff), std::tuple("on", on, wantOn)})
-    setting.report.add({.bench = "simulator",
-                        .shape = fmt::format("{}, checks {}", shape, name),
+    setting.report.add({.shape = fmt::format("{}, checks {}", shape, name),
                         .metric = metric,
                         .value = value,
                         .peer = "budget",
@@ -305,8 +304,7 @@ static void benchChecks(bench::Setting &setting, bool isShared, int bytes, int s
     ratios.push_back(seconds[1] / seconds[0]);
   }
   const double times = bench::median(ratios), want = 3;
-  setting.report.add({.bench = "simulator",
-                      .shape = fmt::format("{}, {} bytes a thread, {} apart, checks on over off",
+  setting.report.add({.shape = fmt::format("{}, {} bytes a thread, {} apart, checks on over off",
                                            isShared ? "shared" : "global", bytes, stride),
                       .metric = "times",
                       .value = times,
@@ -338,8 +336,7 @@ void bench::benchSimulator(Setting &setting) {
     }
   const std::string text = productText();
   const double seconds = setting.measure({[&] { Ready(text, "product"); }})[0];
-  setting.report.add({.bench = "simulator",
-                      .shape = "reading and decoding the product",
+  setting.report.add({.shape = "reading and decoding the product",
                       .metric = "ms",
                       .value = seconds * 1e3,
                       .peer = "budget",

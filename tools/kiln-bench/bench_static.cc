@@ -5,8 +5,8 @@
 
 #include "runtime/Streams.h"
 #include "tools/kiln-bench/bench.h"
-#include "tools/kiln-bench/ratchet.h"
-#include "tools/kiln-bench/step_plans.h"
+#include "tools/kiln-bench/problems.h"
+#include "tools/kiln-bench/static_rows.h"
 #include "tools/kiln-bench/users/users.h"
 
 #include <algorithm>

@@ -1,24 +1,28 @@
-// Training steps of GPT-2 124M (12 layers, 12 heads, width 768, vocabulary 50257): gradient, clipping and update. The
-// speed is in model FLOPs, 6 per matrix parameter and token plus the causal half of attention, compared with the
-// machine's FMA peak in the same run. The process's peak memory is compared with the plan. Then the step's kernels,
-// longest first, with their share of the time.
+// Training steps and decoding steps of GPT-2 124M.
 
 #include "models/gpt2/network.h"
 #include "models/gpt2/presets.h"
 #include "models/train/memory.h"
 #include "models/train/trainer.h"
 #include "tools/kiln-bench/bench.h"
-#include "tools/kiln-bench/machine.h"
-#include "tools/kiln-bench/step_plans.h"
+#include "tools/kiln-bench/problems.h"
+
+#include <fmt/format.h>
 
 #include <chrono>
-#include <fmt/format.h>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <random>
 
 using namespace kiln;
+
+// --- Training steps -------------------------------------------------------------------------------------------------
+
+// Training steps of GPT-2 124M (12 layers, 12 heads, width 768, vocabulary 50257): gradient, clipping and update. The
+// speed is in model FLOPs, 6 per matrix parameter and token plus the causal half of attention, compared with the
+// machine's FMA peak in the same run. The process's peak memory is compared with the plan. Then the step's kernels,
+// longest first, with their share of the time.
 
 /// Tokens with the variety of text, and their successors.
 static HostBatch randomBatch(int64_t tokens, int64_t vocab) {
@@ -95,8 +99,7 @@ static void reportKernels(bench::Setting &setting, const std::string &shape, Ste
   double all = 0;
   for (const auto &[kernel, seconds] : found)
     all += times[kernel] = 1e3 * bench::median(seconds);
-  addByKernel(setting, {.bench = "step", .shape = shape, .metric = "", .dtype = nameOf(setting.type)}, times, "step",
-              all);
+  addByKernel(setting, shape, times, "step", all);
 }
 
 static void measureStep(bench::Setting &setting, const std::string &name, Gpt2Config config, int64_t B) {
@@ -116,19 +119,14 @@ static void measureStep(bench::Setting &setting, const std::string &name, Gpt2Co
     contenders.emplace_back([&] { (*wide)(); });
   const std::vector<double> seconds = setting.measure(contenders);
   std::string shape = fmt::format("{} B={} T={}", name, B, T);
-  const std::string dtype = nameOf(setting.type);
-  bench::Row time{.bench = "step", .shape = shape, .metric = "ms", .value = 1e3 * seconds[0], .dtype = dtype};
+  bench::Row time{.shape = shape, .metric = "ms", .value = 1e3 * seconds[0]};
   if (wide) {
     time.peer = "f32";
     time.peerValue = 1e3 * seconds.back();
   }
   setting.report.add(time);
-  setting.report.add({.bench = "step",
-                      .shape = shape,
-                      .metric = "tokens_per_s",
-                      .value = static_cast<double>(B * T) / seconds[0],
-                      .dtype = dtype});
-  bench::Row rate{.bench = "step", .shape = shape, .metric = "gflops", .dtype = dtype};
+  setting.report.add({.shape = shape, .metric = "tokens_per_s", .value = static_cast<double>(B * T) / seconds[0]});
+  bench::Row rate{.shape = shape, .metric = "gflops"};
   rate.value = flopsOfStep(config, B) / seconds[0] / 1e9;
   if (setting.isHost()) {
     rate.peer = "fma_peak";
@@ -136,8 +134,7 @@ static void measureStep(bench::Setting &setting, const std::string &name, Gpt2Co
   }
   setting.report.add(rate);
   if (!wide) // its memory would count as the process's
-    setting.report.add({.bench = "step",
-                        .shape = shape,
+    setting.report.add({.shape = shape,
                         .metric = "peak_mb",
                         .value = peak / 1e6,
                         .peer = "plan",
@@ -155,4 +152,51 @@ void bench::benchStep(Setting &setting) {
   measureStep(setting, "124M", config124M(f32), 1);
   if (!setting.isHost())
     measureStep(setting, "124M", config124M(f32), 8);
+}
+
+// --- Decoding steps -------------------------------------------------------------------------------------------------
+
+// One decoding step of GPT-2 124M with a full KV cache of 1024 positions: the bytes of weights and cache, each read
+// once, over the time, compared with a plain copy of as many bytes in the same run. Then the kernels, longest first.
+
+static void measureToken(bench::Setting &setting, const Gpt2Config &config, int64_t texts) {
+  std::vector<std::unique_ptr<Tensor>> held;
+  bench::Operands make(bench::spaceOf(setting, held));
+  const Plan plan = bench::tokenPlan(setting.target(), config, texts, make);
+  const Tensor workspace(setting.device, i8, {std::max<int64_t>(1, plan.workspaceBytes)});
+  const PreparedPlan token = prepare(*setting.device, plan, workspace);
+  const double bytes = bench::bytesOfToken(config, texts);
+
+  // Runs the launches of each kernel alone. Together their weights exceed the caches, so none finds its own there.
+  std::map<std::string, Plan> byKernel;
+  for (const Launch &launch : plan.launches)
+    byKernel[launch.kernel->name].launches.push_back(launch);
+  std::vector<PreparedPlan> parts;
+  std::vector<bench::Contender> contenders = {[&] { token.run(); }, bench::copyOf(setting, bytes)};
+  for (auto &[kernel, part] : byKernel) {
+    part.workspaceBytes = plan.workspaceBytes;
+    parts.push_back(prepare(*setting.device, part, workspace));
+  }
+  for (const PreparedPlan &part : parts)
+    contenders.emplace_back([&part] { part.run(); });
+  const std::vector<double> seconds = setting.measure(contenders);
+
+  const std::string shape = fmt::format("{} text{}, T={}", texts, texts == 1 ? "" : "s", config.context);
+  setting.report.add({.shape = shape, .metric = "ms", .value = 1e3 * seconds[0]});
+  setting.report.add({.shape = shape,
+                      .metric = "gb_per_s",
+                      .value = bytes / seconds[0] / 1e9,
+                      .peer = "copy",
+                      .peerValue = bytes / seconds[1] / 1e9});
+  std::map<std::string, double> times;
+  for (const auto &[kernel, part] : byKernel)
+    times.emplace(kernel, 1e3 * seconds[2 + times.size()]);
+  addByKernel(setting, shape, times, "token", 1e3 * seconds[0]);
+}
+
+void bench::benchToken(Setting &setting) {
+  setting.report.section(fmt::format("one more token in {}, baseline: a copy", nameOf(setting.type)));
+  const Gpt2Config config = setting.quick ? tinyModel(setting.type) : config124M(setting.type);
+  for (const int64_t texts : {1, 4})
+    measureToken(setting, config, texts);
 }

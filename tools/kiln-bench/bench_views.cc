@@ -48,8 +48,7 @@ static Runner repeated(const Setting &setting, const Kernel &kernel, const Grid 
 /// The times of a contender and its baseline, and their ratio.
 static void addRow(Setting &setting, const std::string &shape, const std::vector<double> &seconds, const char *peer,
                    Type type) {
-  setting.report.add({.bench = "views",
-                      .shape = shape,
+  setting.report.add({.shape = shape,
                       .metric = "us",
                       .value = seconds[0] * 1e6,
                       .peer = peer,
@@ -293,8 +292,7 @@ static void measureTakes(Setting &setting) {
     const Content scattered = {{}, {{"positions", {0, 2654435761 % count, count}}}};
     const std::vector<double> seconds = setting.measure(
         {repeated(setting, take, programs(count / block), make.of(take, {{"N", count}}, f32, scattered))});
-    setting.report.add({.bench = "views",
-                        .shape = fmt::format("take {} elements", count),
+    setting.report.add({.shape = fmt::format("take {} elements", count),
                         .metric = "ns_per_element",
                         .value = seconds[0] * 1e9 / static_cast<double>(count * repeats(setting))});
   }

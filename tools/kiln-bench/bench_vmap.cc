@@ -144,7 +144,7 @@ static void measureBatch(Setting &setting, const Batch &batch, const std::vector
   const std::chrono::duration<double, std::milli> cold = std::chrono::steady_clock::now() - begin;
   const std::vector<double> seconds = setting.measure(contenders);
   for (size_t i = 0; i < ways.size(); ++i) {
-    Row row{.bench = "vmap", .shape = batch.name + ", " + ways[i], .metric = "us", .value = seconds[i] * 1e6};
+    Row row{.shape = batch.name + ", " + ways[i], .metric = "us", .value = seconds[i] * 1e6};
     if (ways.back() == "hand" && i + 1 < ways.size()) {
       row.peer = "hand";
       row.peerValue = seconds.back() * 1e6;

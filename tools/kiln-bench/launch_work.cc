@@ -1,6 +1,6 @@
 // Converts the counts of a launch to the input of the pipe model.
 
-#include "tools/kiln-bench/launch_work.h"
+#include "tools/kiln-bench/sample.h"
 
 #include <algorithm>
 #include <set>

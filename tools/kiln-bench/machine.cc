@@ -1,8 +1,8 @@
 // Implements machine.h. The f32 loops exist for AVX-512 and for AVX2 (Kiln's minimum), and are selected at run time.
 
-#include "tools/kiln-bench/machine.h"
 #include "lowering/cpu/CpuTarget.h"
 #include "runtime/cpu/ThreadTeam.h"
+#include "tools/kiln-bench/bench.h"
 
 #include <algorithm>
 #include <atomic>

@@ -9,7 +9,6 @@
 #include "runtime/Streams.h"
 #include "runtime/Version.h"
 #include "tools/kiln-bench/bench.h"
-#include "tools/kiln-bench/machine.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -21,22 +20,19 @@ using namespace kiln;
 /// The machine's peak rates, in the units of the other rows.
 static void benchMachine(bench::Setting &setting) {
   setting.report.section("machine");
-  const int64_t megabytes = setting.quick ? 1 : 256, count = megabytes << 18;
-  Tensor from = bench::zeroTensor(setting, {count}), to = bench::zeroTensor(setting, {count});
-  std::vector<bench::Contender> contenders = {bench::copyOf(setting, from, to)};
+  const int megabytes = setting.quick ? 1 : 256;
+  const double copied = 2.0 * megabytes * (1 << 20);
+  std::vector<bench::Contender> contenders = {bench::copyOf(setting, copied)};
   const auto units = setting.isHost() ? bench::coreUnits() : std::vector<bench::CoreUnit>();
   for (const bench::CoreUnit &unit : units)
     contenders.emplace_back([&] { bench::runPeak(unit, setting.threads); });
   const std::vector<double> seconds = setting.measure(contenders);
+  const auto add = [&](const std::string &shape, const char *metric, double rate) {
+    setting.report.add({.bench = "machine", .shape = shape, .metric = metric, .value = rate / 1e9, .dtype = "f32"});
+  };
   for (size_t i = 0; i < units.size(); ++i)
-    setting.report.add({.bench = "machine",
-                        .shape = units[i].name,
-                        .metric = "gflops",
-                        .value = bench::runPeak(units[i], setting.threads) / seconds[1 + i] / 1e9});
-  setting.report.add({.bench = "machine",
-                      .shape = fmt::format("copy {} MB", megabytes),
-                      .metric = "gb_per_s",
-                      .value = 8.0 * static_cast<double>(count) / seconds[0] / 1e9});
+    add(units[i].name, "gflops", bench::runPeak(units[i], setting.threads) / seconds[1 + i]);
+  add(fmt::format("copy {} MB", megabytes), "gb_per_s", copied / seconds[0]);
 }
 
 /// A benchmark, and the operand types that it measures besides f32.
@@ -126,7 +122,7 @@ static void runBench(const Bench &bench, const Wishes &wishes) {
   }
   const int threads = device->threads();
   bench::setPeerThreads(threads);
-  bench::Report report(threads, wishes.json);
+  bench::Report report(bench.name, nameOf(type), threads, wishes.json);
   if (wishes.read.empty())
     writeResult(fmt::format("kiln-bench {} on {} ({}), {} thread{}\n", bench.name, name, device->target().name, threads,
                             threads == 1 ? "" : "s"));

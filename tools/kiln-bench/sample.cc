@@ -369,8 +369,9 @@ Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Me
   const auto executable = compile(device, launch, workspace);
   const ArgumentBlock block = pack(*executable, launch, workspace);
   const Extents grid = {static_cast<int>(block[0]), static_cast<int>(block[1]), static_cast<int>(block[2])};
-  const std::vector<Extents> places =
-      launch.others.empty() ? spread(launch.grid, programs) : spreadOverProblems(programsOf(block.data()), programs);
+  const std::vector<Extents> places = launch.others.empty()
+                                          ? spread(launch.grid, programs)
+                                          : spreadOverProblems(kiln::programsOf(block.data()), programs);
   const uint32_t dynamic = dynamicShared(*module, launch.kernel->name);
   const auto run = [&](const std::vector<Extents> &only) {
     Metrics metrics(*program);
@@ -385,7 +386,7 @@ Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Me
                     static_cast<double>(only.size()));
   };
   Sample sample;
-  if (hasProgramForEachSm(device.target(), programsOf(block.data()))) {
+  if (hasProgramForEachSm(device.target(), kiln::programsOf(block.data()))) {
     for (const Extents &place : places)
       if (Sample one = run({place}); one.program.counts.total() > sample.program.counts.total())
         sample = std::move(one);

@@ -1,12 +1,16 @@
 // Counts of a launch's accesses to shared and global memory, by the simulator: a few programs of the real grid, on the
 // real extents, run on zeros, with the checks off.
+//
+// Also the pipe model's input for a launch: these counts, with the instructions of the machine code if it is known.
 
 #pragma once
 
 #include "runtime/Compile.h"
 #include "runtime/simulator/Memory.h"
 #include "runtime/simulator/Metrics.h"
-#include "tools/kiln-bench/instructions.h"
+#include "tools/kiln-bench/assembly.h"
+
+#include <optional>
 
 namespace kiln::bench {
 
@@ -46,5 +50,24 @@ Sample sampleOf(const Signature &signature, const simulator::Program &program, c
 /// `memory`, with a workspace at `workspace`. Throws Error if the code does not compile or the run has findings.
 Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, simulator::Memory &memory,
                 void *workspace, int programs);
+
+// --- The work of a launch (launch_work.cc) --------------------------------------------------------------------------
+
+/// Counts of a warp's machine code.
+struct SassCounts {
+  Work loop; // an iteration of the main loop; empty without a loop
+  Work whole;
+};
+/// The counts of the first kernel of a disassembly. Throws Error if it has none.
+SassCounts countsOf(const std::string &sass);
+/// A warp's machine instructions in an iteration of the PTX's main loop; those of the whole kernel without a loop.
+double instructionsOfRound(const Sample &sample, const SassCounts &sass);
+
+/// The number of programs of all problems of a launch.
+double programsOf(const Launch &launch);
+/// The programs that are resident on an SM. Without `registers`, a thread is taken to have the maximum number.
+Occupancy occupancyOf(const GpuFacts &gpu, std::optional<int> registers, const Sample &sample);
+/// The input of predict(). `sass` may be null.
+LaunchWork launchWorkOf(const Launch &launch, const Sample &sample, const SassCounts *sass, const Occupancy &occupancy);
 
 } // namespace kiln::bench

@@ -1,6 +1,6 @@
 // Parses SASS line by line. Its structure is given by labels and branches.
 
-#include "tools/kiln-bench/sass.h"
+#include "tools/kiln-bench/assembly.h"
 
 #include <algorithm>
 #include <map>

@@ -1,12 +1,15 @@
-// Rows as JSON, combined with those of the other compiler, and as tables.
+// Rows as JSON, combined with those of the other compiler, and as tables; the work of launches as JSON; the ratchet's
+// file.
 
 #include "tools/kiln-bench/static_rows.h"
-#include "tools/kiln-bench/work_json.h"
 
-#include <cmath>
 #include <fmt/format.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <set>
 
 namespace kiln::bench {
 
@@ -198,6 +201,144 @@ std::string tableOf(const std::vector<nlohmann::ordered_json> &rows, std::span<c
       }
   }
   return text + "\n";
+}
+
+// --- The work of a launch -------------------------------------------------------------------------------------------
+
+namespace {
+// Each struct has one list of its fields, which both directions use.
+struct Writer {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  void operator()(const char *name, const auto &value) { json[name] = value; }
+};
+struct Reader {
+  const nlohmann::json &json;
+  void operator()(const char *name, auto &value) const { json.at(name).get_to(value); }
+};
+} // namespace
+
+static void visit(auto &&visitor, auto &work) {
+  for (size_t i = 0; i < classCount; ++i)
+    visitor(classNames[i], work.counts.of[i]);
+  visitor("mma_operations", work.mmaOperations);
+  visitor("group_operations", work.groupOperations);
+  visitor("drained_operations", work.drainedOperations);
+  visitor("drains", work.drains);
+  visitor("mma_type", work.mmaType);
+  visitor("wavefronts", work.wavefronts);
+  visitor("bytes", work.bytes);
+}
+
+static void visitLaunch(auto &&visitor, auto &launch) {
+  visitor("l2_bytes", launch.l2Bytes);
+  visitor("iteration_l2_bytes", launch.roundL2Bytes);
+  visitor("iterations", launch.rounds);
+  visitor("iterations_ahead", launch.roundsAhead);
+  visitor("loads", launch.loads);
+  visitor("late_bytes", launch.lateBytes);
+  visitor("warps", launch.warps);
+  visitor("programs", launch.programs);
+  visitor("residents", launch.residents);
+  visitor("memory_bytes", launch.memoryBytes);
+}
+
+static nlohmann::ordered_json fieldsOf(const Work &work) {
+  Writer writer;
+  visit(writer, work);
+  return writer.json;
+}
+
+nlohmann::ordered_json jsonOf(const LaunchWork &launch) {
+  Writer writer;
+  writer("program", fieldsOf(launch.program));
+  writer("iteration", fieldsOf(launch.round));
+  visitLaunch(writer, launch);
+  return writer.json;
+}
+
+LaunchWork launchWorkOf(const nlohmann::json &json) {
+  LaunchWork launch;
+  visit(Reader{json.at("program")}, launch.program);
+  visit(Reader{json.at("iteration")}, launch.round);
+  visitLaunch(Reader{json}, launch);
+  return launch;
+}
+
+// --- The ratchet ----------------------------------------------------------------------------------------------------
+
+std::vector<std::pair<std::string, int64_t>> heldOf(const StaticRow &row) {
+  const auto all = [&](double Traffic::*field) { return std::llround(row.total(field)); };
+  std::vector<std::pair<std::string, int64_t>> held = {{"wavefronts", all(&Traffic::wavefronts)},
+                                                       {"load_sectors", all(&Traffic::loadSectors)},
+                                                       {"store_sectors", all(&Traffic::storeSectors)},
+                                                       {"barriers", all(&Traffic::barriers)},
+                                                       {"waits", all(&Traffic::waits)}};
+  if (row.registers) {
+    held.emplace_back("idle_warps", row.occupancy.maxWarps - row.occupancy.warps);
+    held.emplace_back("registers", *row.registers);
+    held.emplace_back("spill_bytes", row.spillBytes);
+  }
+  return held;
+}
+
+static std::string keyOf(const StaticRow &row) {
+  return fmt::format("{} {} {}", row.problem.set, row.problem.name, nameOf(row.problem.type));
+}
+
+static void compareRow(const StaticRow &row, const nlohmann::json &was, std::string &worse,
+                       std::set<std::string> &missing) {
+  const auto held = heldOf(row);
+  const int idleWarps = row.occupancy.maxWarps - row.occupancy.warps;
+  const bool asManyWarps = idleWarps <= was.value("idle_warps", 0);
+  for (const auto &[measure, before] : was.items()) {
+    const auto at = std::find_if(held.begin(), held.end(), [&](const auto &each) { return each.first == measure; });
+    if (at == held.end())
+      missing.insert(measure);
+    else if (at->second > before.get<int64_t>() && !(measure == "registers" && asManyWarps))
+      worse += fmt::format("\n  {} ({}): {} was {}, is {}", keyOf(row), row.problem.launch.config, measure,
+                           before.get<int64_t>(), at->second);
+  }
+}
+
+std::string compareWith(const std::string &file, const std::vector<StaticRow> &rows, std::string &skipped) {
+  std::ifstream stream(file);
+  const nlohmann::json all = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  if (!all.is_object())
+    throw Error(fmt::format("expected '{}' to be a file that --accept wrote, but it is not", file));
+  std::string worse;
+  std::set<std::string> missing, known;
+  for (const StaticRow &row : rows) {
+    const std::string key = keyOf(row);
+    known.insert(key);
+    if (!row.error.empty())
+      worse += fmt::format("\n  {}: {}", key, row.error);
+    else if (!all.contains(key))
+      worse += fmt::format("\n  {}: '{}' does not know it", key, file);
+    else
+      compareRow(row, all.at(key), worse, missing);
+  }
+  for (const auto &[key, held] : all.items())
+    if (!known.contains(key))
+      worse += fmt::format("\n  {}: '{}' has it, but it was not looked at", key, file);
+  for (const std::string &measure : missing)
+    skipped += (skipped.empty() ? "" : ", ") + measure;
+  return worse;
+}
+
+void accept(const std::string &file, const std::vector<StaticRow> &rows) {
+  std::string text;
+  for (const StaticRow &row : rows) {
+    if (!row.error.empty())
+      throw Error(fmt::format("{}: {}", keyOf(row), row.error));
+    nlohmann::ordered_json held = nlohmann::ordered_json::object();
+    for (const auto &[measure, value] : heldOf(row))
+      held[measure] = value;
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ",\n", nlohmann::json(keyOf(row)).dump(), held.dump());
+  }
+  std::ofstream stream(file);
+  stream << "{\n" << text << "\n}\n";
+  if (!stream.flush())
+    throw Error(fmt::format("expected to write '{}', but could not", file), Fault::device);
 }
 
 } // namespace kiln::bench

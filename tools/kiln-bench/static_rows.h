@@ -4,10 +4,11 @@
 #pragma once
 
 #include "tools/kiln-bench/assembly.h"
-#include "tools/kiln-bench/launch_work.h"
 #include "tools/kiln-bench/problems.h"
+#include "tools/kiln-bench/sample.h"
 
 #include <nlohmann/json_fwd.hpp>
+
 #include <span>
 
 namespace kiln::bench {
@@ -61,5 +62,27 @@ struct Column {
 };
 /// A table with a line for each row: kernel and type, then the columns, or the row's error.
 std::string tableOf(const std::vector<nlohmann::ordered_json> &rows, std::span<const Column> columns);
+
+// --- The work of a launch as JSON: with this input of the pipe model its predictions can be repeated ----------------
+
+nlohmann::ordered_json jsonOf(const LaunchWork &launch);
+/// Reads what jsonOf() wrote. Throws nlohmann::json::exception if a field is missing or has another type.
+LaunchWork launchWorkOf(const nlohmann::json &json);
+
+// --- The ratchet ----------------------------------------------------------------------------------------------------
+
+// Baselines: a file with memory traffic, waits and other counts of kernels. A test fails if a number gets worse.
+
+/// The measures of a row, by name. A larger number is worse; more registers are worse only if fewer warps then fit an
+/// SM. Numbers are those of the whole launch. The idle warps of an SM (the maximum less the resident ones), registers
+/// and spills need ptxas.
+std::vector<std::pair<std::string, int64_t>> heldOf(const StaticRow &row);
+
+/// Compares rows with the file, a JSON object of kernels, each an object of measures. Returns a line for each worse
+/// number, for each kernel that only the file has, and for each kernel that the file lacks; empty if there is none.
+/// Measures that a row lacks are skipped, and named in `skipped`. Throws Error if the file cannot be read.
+std::string compareWith(const std::string &file, const std::vector<StaticRow> &rows, std::string &skipped);
+/// Writes the rows to the file as new baselines.
+void accept(const std::string &file, const std::vector<StaticRow> &rows);
 
 } // namespace kiln::bench

@@ -1,7 +1,7 @@
 // Measures errors of approximate instructions: one launch per chunk of inputs, compared with double precision on the
 // host.
 
-#include "tools/kiln-gpu/approximations.h"
+#include "tools/kiln-gpu/parts.h"
 
 #include "runtime/Streams.h"
 #include "runtime/Tensor.h"

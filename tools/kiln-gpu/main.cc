@@ -3,13 +3,12 @@
 //
 //     kiln-gpu test [FLAG OF GOOGLETEST...]       the semantic suite and the kernels' tests, on KILN_TEST_DEVICE
 //     kiln-gpu conformance FILE [FLAG...]         the simulator's tests, each launch compared with the GPU's
-//                                                 (conformance.h)
+//                                                 (parts.h)
 //     kiln-gpu approximations [--device D] [--every N]
 //     kiln-gpu bench|gpt2 ARG...                  kiln-bench and gpt2
 //     kiln-gpu --version
 
-#include "tools/kiln-gpu/approximations.h"
-#include "tools/kiln-gpu/conformance.h"
+#include "tools/kiln-gpu/parts.h"
 
 #include "dialect/dsl/Types.h"
 #include "runtime/Streams.h"

@@ -9,7 +9,7 @@
 //     5, 2.5, true      a number of the parameter's type
 //     bf16(2.5)         a number of another type of the same size
 //     tensormap 0 f16 dims=64x32 strides=128 box=32x8
-//                       a tensor map of argument 0's array (arguments.h), as the parameter or in memory
+//                       a tensor map of argument 0's array (arguments.cc), as the parameter or in memory
 //
 // Exit status: 0; 1 for errors of the kernel; 2, 3, 4 as in all programs.
 

@@ -8,10 +8,8 @@
 #include "runtime/CompiledSignature.h"
 #include "runtime/Files.h"
 #include "tools/files/Files.h"
-#include "tools/files/TemporaryFolder.h"
-#include "tools/kilnc/HostCompiler.h"
-#include "tools/kilnc/Launcher.h"
 #include "tools/kilnc/Trace.h"
+#include "tools/kilnc/UserFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCSubtargetInfo.h"

@@ -1,6 +1,6 @@
 // Splits --args, and finds parameters by name.
 
-#include "tools/kilnc/ArgumentParts.h"
+#include "tools/kilnc/Arguments.h"
 
 #include "dialect/dsl/Nearest.h"
 

@@ -1,17 +1,15 @@
 // Measures lines over sizes, and writes them as a table, as CSV and as a picture.
 
-#include "tools/kilnc/Bench.h"
+#include "tools/kilnc/Run.h"
 
 #include "models/train/chart.h"
 #include "runtime/Compile.h"
 #include "runtime/Files.h"
 #include "runtime/Findings.h"
 #include "runtime/Streams.h"
-#include "tools/kilnc/ArgumentParts.h"
+#include "tools/kilnc/Arguments.h"
 #include "tools/kilnc/Expression.h"
 #include "tools/kilnc/Measure.h"
-#include "tools/kilnc/RunArguments.h"
-#include "tools/kilnc/Sweep.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -6,12 +6,10 @@
 //     kilnc axpy.cc --run --grid=64 --args='x.npy, y.npy->y.npy, 0.5'              launches it (see Run.h)
 //     kilnc axpy.cc --args='f32[?], f32[?], f32' --target=x86-64-v3,sm_90a --emit=archive -o DIR      for C (Archive.h)
 //     kilnc axpy.cc --tune --grid=y.0/block --args='f32[4096], f32[4096], 0.5'      its fastest config (see Tune.h)
-//     kilnc axpy.cc --bench --sweep='N=4096:65536:*4' --args='f32[N], f32[N], 0.5' --grid=y.0/block     (see Bench.h)
+//     kilnc axpy.cc --bench --sweep='N=4096:65536:*4' --args='f32[N], f32[N], 0.5' --grid=y.0/block     (see Run.h)
 //     kilnc --list                                                                 the built-in kernels
 //
 // MLIR's flags work as in mlir-opt: --mlir-print-ir-after-all, --mlir-timing, --mlir-pass-pipeline-crash-reproducer=F.
-
-#include "tools/kilnc/Command.h"
 
 #include "dialect/dsl/Nearest.h"
 #include "kernels/Registry.h"
@@ -23,15 +21,10 @@
 #include "runtime/Version.h"
 #include "tools/files/Files.h"
 #include "tools/kilnc/Archive.h"
-#include "tools/kilnc/ArgumentParts.h"
-#include "tools/kilnc/Bench.h"
+#include "tools/kilnc/Arguments.h"
 #include "tools/kilnc/Emit.h"
 #include "tools/kilnc/Expression.h"
-#include "tools/kilnc/List.h"
-#include "tools/kilnc/Picture.h"
 #include "tools/kilnc/Run.h"
-#include "tools/kilnc/RunArguments.h"
-#include "tools/kilnc/Search.h"
 #include "tools/kilnc/Trace.h"
 #include "tools/kilnc/Tune.h"
 #include "tools/kilnc/UserFile.h"
@@ -138,14 +131,18 @@ static const Kernel &choose(const std::vector<const Kernel *> &kernels, const st
                           didYouMean(name, list)));
 }
 
+/// The file of the command line; null without one.
+static std::unique_ptr<UserFile> userFileOf(const Options &options) {
+  return options.file.empty() ? nullptr : std::make_unique<UserFile>(options.file, options.includes, options.kernel);
+}
+
 namespace {
 /// The kernel that the command line names.
 struct ChosenKernel {
   explicit ChosenKernel(const Options &options) : args(options.args) {
     if (options.file.ends_with(".mlir"))
       return;
-    if (!options.file.empty())
-      user = std::make_unique<UserFile>(options.file, options.includes, options.kernel);
+    user = userFileOf(options);
     kernel = user ? &choose(user->kernels(), options.kernel, "'" + options.file + "'")
                   : &choose(kernels(), options.kernel, "kilnc");
     ExpandedText expanded = expandArguments(*kernel, args);
@@ -176,21 +173,19 @@ static mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext &context,
   return module;
 }
 
-/// Throws Error for flags that --list does not allow.
-static void checkList(const CLI::App &app) {
+/// Throws Error for flags that a mode does not allow; `takes` says which it does.
+static void allowOnly(const CLI::App &app, const std::string &mode, const std::vector<std::string> &allowed,
+                      const std::string &takes) {
   for (const CLI::Option *option : app.get_options())
-    if (option->count() > 0 && !option->get_positional() &&
-        !llvm::is_contained({"--list", "--kernel", "--include"}, option->get_name()))
-      throw Error(fmt::format("{} is not supported with --list, which takes a file, --kernel and --include",
-                              option->get_name()));
+    if (option->count() > 0 && !option->get_positional() && !llvm::is_contained(allowed, option->get_name()))
+      throw Error(fmt::format("{} is not supported with {}, which takes {}", option->get_name(), mode, takes));
 }
 
-static void list(const Options &options) {
+static void list(const CLI::App &app, const Options &options) {
+  allowOnly(app, "--list", {"--list", "--kernel", "--include"}, "a file, --kernel and --include");
   if (options.file.ends_with(".mlir"))
     throw Error(fmt::format("--list requires a C++ file, but got '{}'", options.file));
-  std::unique_ptr<UserFile> user;
-  if (!options.file.empty())
-    user = std::make_unique<UserFile>(options.file, options.includes, options.kernel);
+  const std::unique_ptr<UserFile> user = userFileOf(options);
   std::vector<const Kernel *> listed = user ? user->kernels() : kernels();
   if (!options.kernel.empty())
     listed = {&choose(listed, options.kernel, user ? "'" + options.file + "'" : "kilnc")};
@@ -317,10 +312,9 @@ static void launch(const Options &options) {
 
 /// Compares a file of findings with the built-in kernels and those of the file.
 static void checkFindings(const Options &options) {
-  std::unique_ptr<UserFile> user;
+  const std::unique_ptr<UserFile> user = userFileOf(options);
   std::vector<const Kernel *> known = kernels();
-  if (!options.file.empty()) {
-    user = std::make_unique<UserFile>(options.file, options.includes, options.kernel);
+  if (user) {
     const std::vector<const Kernel *> more = user->kernels();
     known.insert(known.begin(), more.begin(), more.end());
   }
@@ -331,11 +325,7 @@ static void checkFindings(const Options &options) {
 
 /// Builds a shared object of all kernels of a C++ file, which libkiln compiles when they are launched.
 static void makeLibrary(const CLI::App &app, const Options &options) {
-  for (const CLI::Option *option : app.get_options())
-    if (option->count() > 0 && !option->get_positional() &&
-        !llvm::is_contained({"--emit", "-o", "--include"}, option->get_name()))
-      throw Error(fmt::format("{} is not supported with --emit=library, which takes a C++ file, -o and --include",
-                              option->get_name()));
+  allowOnly(app, "--emit=library", {"--emit", "-o", "--include"}, "a C++ file, -o and --include");
   if (options.file.empty() || options.file.ends_with(".mlir") || options.output == "-")
     throw Error("--emit=library requires a C++ file and -o FILE.so");
   buildLibrary(options.file, options.includes, options.output);
@@ -343,13 +333,9 @@ static void makeLibrary(const CLI::App &app, const Options &options) {
 
 /// Writes a header and an archive for programs that link without Kiln.
 static void makeArchive(const CLI::App &app, const Options &options) {
-  for (const CLI::Option *option : app.get_options())
-    if (option->count() > 0 && !option->get_positional() &&
-        !llvm::is_contained({"--emit", "-o", "--include", "--kernel", "--args", "--config", "--target", "--name"},
-                            option->get_name()))
-      throw Error(fmt::format("{} is not supported with --emit=archive, which takes a kernel, --args, --config, "
-                              "--target, --name, --include and -o",
-                              option->get_name()));
+  allowOnly(app, "--emit=archive",
+            {"--emit", "-o", "--include", "--kernel", "--args", "--config", "--target", "--name"},
+            "a kernel, --args, --config, --target, --name, --include and -o");
   if (options.file.ends_with(".mlir") || options.output == "-")
     throw Error("--emit=archive requires a C++ file or --kernel, and -o FOLDER");
   const ChosenKernel chosen(options);
@@ -503,10 +489,9 @@ static void run(int argc, char **argv) {
       writeOutput(options.output, pictureOf(options.picture));
     else if (!options.findings.empty())
       checkFindings(options);
-    else if (options.list) {
-      checkList(app);
-      list(options);
-    } else if (options.emit == "library")
+    else if (options.list)
+      list(app, options);
+    else if (options.emit == "library")
       makeLibrary(app, options);
     else if (options.file.empty() && options.kernel.empty())
       throw Error("expected a file or --kernel (kilnc --list names the built-in ones); kilnc --help says more");
@@ -529,11 +514,12 @@ static void run(int argc, char **argv) {
   }
 }
 
-int runCommand(int argc, char **argv) noexcept {
-  return runProgram("kilnc", [=] {
-    run(argc, argv);
+} // namespace kiln::tools
+
+/// The program as a function: of kilnc, and of the command that pip installs, for which it is in a wheel's libkiln.so.
+extern "C" int kiln_command(int argc, char **argv) {
+  return kiln::runProgram("kilnc", [=] {
+    kiln::tools::run(argc, argv);
     return 0;
   });
 }
-
-} // namespace kiln::tools

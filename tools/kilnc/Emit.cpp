@@ -1,17 +1,21 @@
-// Compiles a module to the requested stage, and writes it.
+// Compiles a module to the requested stage; lists kernels; parses layouts for --picture.
 
 #include "tools/kilnc/Emit.h"
 
-#include "dialect/dsl/Types.h"
+#include "dialect/simt/layout/Picture.h"
 #include "lowering/Driver.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 namespace kiln::tools {
+
+// --- Stages ---------------------------------------------------------------------------------------------------------
 
 /// All stages of --emit for a kind of target. The reference backend has all of a CPU's. Without a linker, a GPU's
 /// backend lacks only the last one, cubin.
@@ -77,6 +81,114 @@ std::string explained(mlir::ModuleOp module, const lowering::Backend &backend) {
     throw Error(
         fmt::format("--explain requires a target that is not the reference backend, but got '{}'", backend.name()));
   return text;
+}
+
+// --- The list of kernels --------------------------------------------------------------------------------------------
+
+namespace {
+/// An argument or a field.
+struct Line {
+  std::string name;
+  const char *kind;
+  std::string about;
+};
+} // namespace
+
+/// A field's description, and the values that --tune tries.
+static std::string aboutField(const Field &field) {
+  if (field.candidates.empty())
+    return field.about;
+  return fmt::format("{}{}(tuned among {}{})", field.about, field.about.empty() ? "" : " ",
+                     fmt::join(field.candidates, ", "), field.changesResults ? "; changes results" : "");
+}
+
+static const char *kindOf(const Kernel::Parameter &parameter) {
+  switch (parameter.kind) {
+  case Kernel::Parameter::Kind::view:
+    return "view";
+  case Kernel::Parameter::Kind::optional:
+    return "view?";
+  case Kernel::Parameter::Kind::list:
+    return "views";
+  default:
+    return "scalar";
+  }
+}
+
+static std::vector<Line> linesOf(const Kernel &kernel) {
+  std::vector<Line> lines;
+  for (const Kernel::Parameter &parameter : kernel.parameters)
+    lines.push_back({parameter.name.empty() ? fmt::format("argument {}", lines.size()) : parameter.name,
+                     kindOf(parameter), parameter.about});
+  for (const Field &field : kernel.fields)
+    lines.push_back({fmt::format("{}={}", field.name, field.byDefault), "field", aboutField(field)});
+  return lines;
+}
+
+/// Columns are as wide as a kernel's longest name:
+///
+///     softmax
+///       x       view    (N, C)
+///       out     view    (N, C)
+///       rows=4  field   rows a program (tuned among 1, 2, 4, 8, 16, 32)
+std::string listOf(const std::vector<const Kernel *> &kernels) {
+  std::string list;
+  for (const Kernel *kernel : kernels) {
+    list += kernel->name + "\n";
+    const std::vector<Line> lines = linesOf(*kernel);
+    size_t width = 0;
+    for (const Line &line : lines)
+      width = std::max(width, line.name.size());
+    for (const Line &line : lines) {
+      list += fmt::format("  {:<{}}  {:<6}  {}", line.name, width, line.kind, line.about);
+      list.erase(list.find_last_not_of(' ') + 1);
+      list += '\n';
+    }
+  }
+  return list;
+}
+
+// --- Pictures -------------------------------------------------------------------------------------------------------
+
+/// A tile in shared memory, after the word `shared`.
+static std::string pictureOfShared(llvm::StringRef text) {
+  const auto wrong = [&] {
+    return Error(
+        fmt::format("expected a tile for --picture as 'shared 64x64xbf16', with ' columns' when its columns are "
+                    "contiguous, but got 'shared {}'",
+                    text.str()));
+  };
+  auto [tile, order] = text.trim().split(' ');
+  const auto [sizes, type] = tile.rsplit('x');
+  const auto [rows, columns] = sizes.split('x');
+  int64_t extents[2];
+  order = order.trim();
+  if (rows.getAsInteger(10, extents[0]) || columns.getAsInteger(10, extents[1]) ||
+      (!order.empty() && order != "columns"))
+    throw wrong();
+  const int64_t bytes = bytesOf(typeNamed(type.str()));
+  for (const int64_t extent : extents)
+    if (extent < 1 || extent > 1024)
+      throw Error(fmt::format("expected extents from 1 to 1024 for --picture, but got {}", extent));
+  const unsigned inner = order.empty() ? 1 : 0;
+  const auto swizzled = simt::swizzledLayout(extents, inner, static_cast<unsigned>(8 * bytes));
+  if (!swizzled || swizzled->width < 16)
+    throw Error(
+        fmt::format("expected rows of at least 16 bytes for --picture, at least 8 of them or a power of two, but "
+                    "got 'shared {}'",
+                    text.str()));
+  return simt::picture(*swizzled);
+}
+
+std::string pictureOf(const std::string &text) {
+  llvm::StringRef rest = llvm::StringRef(text).trim();
+  if (rest.consume_front("shared "))
+    return pictureOfShared(rest);
+  std::string reason;
+  const auto layout = simt::TileLayout::parse(rest, [&](const llvm::Twine &why) { reason = why.str(); });
+  if (llvm::failed(layout))
+    throw Error(fmt::format("for --picture: {}", reason));
+  return simt::picture(*layout);
 }
 
 } // namespace kiln::tools

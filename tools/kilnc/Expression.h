@@ -22,4 +22,23 @@ Grid evaluateGrid(const std::string &text, const Kernel &kernel, const std::vect
 int64_t evaluate(const std::string &flag, const std::string &text, const Kernel &kernel, const std::vector<Arg> &args,
                  const std::string &config);
 
+/// The flag --sweep: names in --args, --grid and --flops that stand for a number of sizes in turn.
+///
+///     --sweep M=256:4096:*2        256, 512, …, 4096
+///     --sweep M=128:1024:+128      128, 256, …, 1024
+///     --sweep M,N,K=512,1000,2048  these sizes, for all three names
+///     --args='f32[MxK], f32[KxN], f32[MxN]'
+struct Sweep {
+  std::vector<std::string> names;
+  std::vector<int64_t> sizes;
+
+  /// Throws Error with the part that is wrong. Without text there is one size and no name.
+  static Sweep parse(const std::string &text);
+  /// `text` with `size` for every name: an extent within brackets, and a whole word elsewhere, such as the end of a
+  /// range `(0..N)`. A word before `=` or beside a single `.` is a parameter, and stays.
+  std::string replacedIn(const std::string &text, int64_t size) const;
+  /// Throws Error for a name that `args` does not use.
+  void checkUsed(const std::string &args) const;
+};
+
 } // namespace kiln::tools

@@ -1,6 +1,6 @@
 // Writes the header: a struct for each view, one of all arguments, and their requirements.
 
-#include "tools/kilnc/Launcher.h"
+#include "tools/kilnc/Archive.h"
 
 #include "dialect/dsl/Expansion.h"
 

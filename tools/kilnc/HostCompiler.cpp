@@ -3,13 +3,12 @@
 // An entry of the compile cache is keyed by the command. It has the files that the compiler read, its messages, and the
 // object. It is valid while those files have the same sizes and times.
 
-#include "tools/kilnc/HostCompiler.h"
+#include "tools/kilnc/UserFile.h"
 
 #include "dialect/dsl/Types.h"
 #include "runtime/Cache.h"
 #include "runtime/Streams.h"
-#include "tools/files/TemporaryFolder.h"
-#include "tools/kilnc/Identity.h"
+#include "tools/files/Files.h"
 
 #include "llvm/Support/Program.h"
 

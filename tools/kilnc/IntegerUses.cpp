@@ -1,10 +1,9 @@
 // Follows loaded integers through a traced kernel.
 
-#include "tools/kilnc/IntegerUses.h"
+#include "tools/kilnc/Trace.h"
 
 #include "dialect/tile/TileDialect.h"
 #include "lowering/Diagnostics.h"
-#include "tools/kilnc/Trace.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

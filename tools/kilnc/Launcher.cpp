@@ -1,10 +1,9 @@
 // Writes the launcher: macros and tables for the sources in launcher/, followed by these sources.
 
-#include "tools/kilnc/Launcher.h"
+#include "tools/kilnc/Archive.h"
 
 #include "lowering/Abi.h"
 #include "runtime/cuda/PtxText.h"
-#include "tools/kilnc/LauncherTexts.h"
 
 #include <fmt/format.h>
 

@@ -1,3 +1,3 @@
-#include "tools/kilnc/Command.h"
+extern "C" int kiln_command(int argc, char **argv);
 
-int main(int argc, char **argv) { return kiln::tools::runCommand(argc, argv); }
+int main(int argc, char **argv) { return kiln_command(argc, argv); }

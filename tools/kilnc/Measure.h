@@ -1,9 +1,13 @@
-// Measures launches by their device's own clock (runtime/Meters.h).
+// Times of launches: measured by their device's own clock (runtime/Meters.h), or predicted by the pipe model
+// (tools/kiln-bench/pipe_model.h).
 
 #pragma once
 
-#include "runtime/Device.h"
 #include "runtime/Meters.h"
+#include "runtime/simulator/SimulatorDevice.h"
+#include "tools/kiln-bench/pipe_model.h"
+
+#include <optional>
 
 namespace kiln::tools {
 
@@ -34,5 +38,16 @@ Spread spreadOf(std::vector<double> values);
 
 /// A measured number with so many decimals, or with as many as two significant digits need: `31.2`, `0.0042`.
 std::string measuredText(double value, int decimals);
+
+/// The rates of the GPU for which a device compiles: an A100 for sm_80, an H100 for sm_90a. Null for other devices.
+const bench::MachineRates *ratesFor(const Device &device);
+
+/// Microseconds of the last launch of a simulator, which has counted it.
+double predictedTimeOfLast(const bench::MachineRates &machine, const SimulatorDevice &simulator, const Launch &launch,
+                           const Signature &signature);
+
+/// Microseconds of a launch that does not run: some of its programs are simulated, on a copy of its arguments. Nothing
+/// if the arguments have more than 1 GiB, and if the programs cannot run alone.
+std::optional<double> predictedTime(const bench::MachineRates &machine, Device &device, const Launch &launch);
 
 } // namespace kiln::tools

@@ -8,10 +8,10 @@
 #include "runtime/Npy.h"
 #include "runtime/Streams.h"
 #include "runtime/simulator/Findings.h"
-#include "tools/kiln-bench/launch_work.h"
+#include "tools/kiln-bench/sample.h"
+#include "tools/kilnc/Arguments.h"
 #include "tools/kilnc/Expression.h"
 #include "tools/kilnc/Measure.h"
-#include "tools/kilnc/RunArguments.h"
 #include "tools/kilnc/report/Report.h"
 
 #include <fmt/format.h>

@@ -1,13 +1,20 @@
-// The flag --run: launches a kernel on arrays in files, so that trying one needs no program.
+// The flag --run: launches a kernel on arrays in files, so that trying one needs no program. The flag --bench: the
+// times of a kernel over a range of sizes, next to those of other configs or kernels.
 //
 //     kilnc axpy.cc --run --grid=64 --args='x.npy, y.npy->y.npy, 0.5'
 //     kilnc --kernel=matmul --run --grid='c.0/bm, c.1/bn' --args='c=f32[256x512]->c.npy, a=a.npy, b=b.npy' --repeat=20
+//     kilnc norm.cc --bench --sweep='M=256:4096:*2' --args='x=f32[Mx768], out=f32[Mx768]' --grid=out.0/rows
+//         --against=rows=8
 //
-// RunArguments.h has the form of --args, Expression.h that of --grid and --flops.
+// Arguments.h has the form of --args, Expression.h that of --grid, --flops and --sweep. With --bench, all lines are
+// compiled for each size, and then measured in turn on the same memory, so that a change of the machine's speed affects
+// all of them.
 
 #pragma once
 
-#include "runtime/Device.h"
+#include "dialect/dsl/Kernel.h"
+
+#include <optional>
 
 namespace kiln::tools {
 
@@ -25,5 +32,31 @@ struct RunOptions {
 /// config it takes that of KILN_FINDINGS (runtime/Findings.h), which is said on stderr. Throws Error; nothing is
 /// written when the launch or one of its checks fails.
 std::string runKernel(const Kernel &kernel, const RunOptions &options);
+
+/// A line of the benchmark: a kernel with a config.
+struct BenchLine {
+  std::string label; // as the command line spells it; empty for the kernel of --kernel without a config
+  const Kernel *kernel = nullptr;
+  std::string config, grid;
+};
+
+/// The other options of --bench. The first line is the baseline.
+struct BenchOptions {
+  std::string device = "cpu", args, sweep;
+  bool isNamed = false; // whether --args has names of parameters
+  std::string flops;    // of a launch, for TFLOP/s
+  int repeat = 20;      // measurements of each line and size
+  std::string csv, picture;
+};
+
+/// The table of the sizes before one that fails, or of all; `error` says why that one failed.
+struct BenchReport {
+  std::string table;
+  std::optional<Error> error;
+};
+
+/// Measures all lines at all sizes. A line without a config takes that of KILN_FINDINGS for its arguments. Writes the
+/// files of the options for the sizes that did not fail. Throws Error if there is none.
+BenchReport benchmark(const std::vector<BenchLine> &lines, const BenchOptions &options);
 
 } // namespace kiln::tools

@@ -1,13 +1,11 @@
 // Parses the arguments of --run, --tune and --bench, fills new tensors, and uploads them to a device.
 
-#include "tools/kilnc/RunArguments.h"
+#include "tools/kilnc/Arguments.h"
 
 #include "runtime/Compile.h"
 #include "runtime/Files.h"
 #include "runtime/Npy.h"
 #include "runtime/Streams.h"
-#include "tools/kilnc/ArgumentParts.h"
-#include "tools/kilnc/IntegerUses.h"
 #include "tools/kilnc/Trace.h"
 
 #include "llvm/ADT/SmallVector.h"

@@ -1,6 +1,6 @@
 // Combinations of fields, and rounds of measurements.
 
-#include "tools/kilnc/Search.h"
+#include "tools/kilnc/Tune.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"

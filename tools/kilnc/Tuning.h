@@ -4,8 +4,6 @@
 
 #include "runtime/Compile.h"
 #include "tools/kilnc/Measure.h"
-#include "tools/kilnc/Predict.h"
-#include "tools/kilnc/Search.h"
 #include "tools/kilnc/Tune.h"
 
 #include <optional>

@@ -4,9 +4,6 @@
 
 #include "dialect/dsl/Registrations.h"
 #include "tools/files/Files.h"
-#include "tools/files/TemporaryFolder.h"
-#include "tools/kilnc/HostCompiler.h"
-#include "tools/kilnc/Identity.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"

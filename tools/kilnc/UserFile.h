@@ -9,6 +9,7 @@
 #include "dialect/dsl/Kernel.h"
 
 #include <memory>
+#include <span>
 
 namespace kiln::tools {
 
@@ -35,5 +36,26 @@ private:
 
 /// Compiles the kernels of the C++ file `path` to the shared object `output`, for UserFile and libkiln. Throws Error.
 void buildLibrary(const std::string &path, const std::vector<std::string> &includes, const std::string &output);
+
+// --- The system's compilers (HostCompiler.cpp) ----------------------------------------------------------------------
+
+/// Compiles the C++ file `path` to the shared object `object` with $CXX, which may contain flags, or c++. `more` are
+/// further words of the command. The compiler's messages go to stderr, also if the object is in the cache. Throws Error
+/// if it does not compile.
+void compileShared(const std::string &path, const std::vector<std::string> &includes, const std::string &object,
+                   const std::vector<std::string> &more);
+
+/// Makes the object file `object` out of the C file `path` with $CC, which may name flags too, or cc. Throws Error when
+/// it does not compile.
+void compileC(const std::string &path, const std::string &object);
+
+// --- Facts about kilnc's build --------------------------------------------------------------------------------------
+
+/// The headers that a user's file sees through dialect/dsl/Kernel.h.
+extern const std::span<const char *const> languageHeaders;
+/// A hash of their content.
+extern const char *const languageIdentity;
+/// The folder in the build that holds them as dialect/dsl/Kernel.h and so on.
+extern const char *const builtHeaders;
 
 } // namespace kiln::tools

@@ -1,7 +1,9 @@
-// One entry for each operator. Plans check shapes and types.
+// The built-in operators as kiln.h names them: a name, operands, options, and the plan of kernels/ that they become.
+// Runs operators once, and plans repeatedly.
 
-#include "tools/libkiln/operators.h"
+#include "tools/libkiln/handles.h"
 
+#include "kernels/activation.h"
 #include "kernels/adamw.h"
 #include "kernels/add.h"
 #include "kernels/attention.h"
@@ -13,14 +15,62 @@
 #include "kernels/matmul.h"
 #include "kernels/softmax.h"
 #include "kernels/sum.h"
+#include "runtime/Tensor.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace kiln::c {
+
+namespace {
+/// Products of f32: as plans choose for the device, or as dialect/dsl/Tile.h names them.
+enum class ProductPrecision { automatic, ieee, tf32, tf32x3, bf16x3 };
+
+/// The options of all operators. An operator reads those among its fields; the others keep these values.
+struct OperatorOptions {
+  bool accumulate = false; // out += …
+  bool isCausal = false;
+  double scale = 0;  // 0: the operator's own default, mostly 1
+  float eps = 1e-5f; // LayerNorm's
+  Activation activation = Activation::none;
+  int64_t ignoreIndex = -100;
+  float labelSmoothing = 0;
+  int64_t columns = 0; // 0: all
+  int64_t length = 0;  // 0: all
+  double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, weightDecay = 0.01;
+  double adamEps = 1e-8;
+  int64_t step = 1;
+  ProductPrecision precision = ProductPrecision::automatic;
+
+  float scaleOrOne() const { return scale != 0 ? static_cast<float>(scale) : 1; }
+};
+
+/// An operator's launches, and further tensors that they read, in addition to its operands.
+struct OperatorPlan {
+  Plan plan;
+  std::vector<Tensor> kept = {};
+};
+
+struct Operator {
+  struct Operand {
+    std::string name;
+    bool isWritten, isOptional;
+  };
+  using Tensors = std::vector<std::optional<TensorRef>>;
+
+  std::string name;
+  std::vector<Operand> operands;
+  std::vector<Field> fields;
+  std::function<OperatorPlan(const std::shared_ptr<Device> &, const Tensors &, const OperatorOptions &)> plan;
+};
+} // namespace
 
 using Options = OperatorOptions;
 using Tensors = Operator::Tensors;
@@ -180,69 +230,65 @@ static std::vector<Operator> all() {
               labelSmoothing = field("label_smoothing", &Options::labelSmoothing),
               precision = field("precision", &Options::precision, {"default", "ieee", "tf32", "tf32x3", "bf16x3"});
   return {
-      made(
-          "add", "x, y -> out", {},
-          [](const Target &target, const Tensors &t, const Options &) { return planAdd(target, *t[0], *t[1], *t[2]); }),
+      made("add", "x, y -> out", {},
+           [](const auto &target, const auto &t, const auto &) { return planAdd(target, *t[0], *t[1], *t[2]); }),
       made("attention", "q, k, v, attn_mask? -> out, lse", {isCausal, scale, precision},
-           [](const Target &target, const Tensors &t, const Options &o) {
+           [](const auto &target, const auto &t, const auto &o) {
              return planAttention(target, *t[0], *t[1], *t[2], *t[4], *t[5], attentionScale(*t[0], o), maskOf(t[3], o));
            }),
       made("attention_backward", "q, k, v, out, lse, dout, attn_mask? -> dq, dk, dv", {isCausal, scale, precision},
-           [](const Target &target, const Tensors &t, const Options &o) {
+           [](const auto &target, const auto &t, const auto &o) {
              return planAttentionBackward(target, {*t[0], *t[1], *t[2], *t[3], *t[4], *t[5]}, *t[7], *t[8], *t[9],
                                           attentionScale(*t[0], o), maskOf(t[6], o));
            }),
       made("column_sums", "x -> out", {accumulate},
-           [](const Target &target, const Tensors &t, const Options &o) {
+           [](const auto &target, const auto &t, const auto &o) {
              return planColumnSums(target, *t[0], *t[1], o.accumulate);
            }),
       made("cross_entropy", "logits, targets -> losses", {columns, ignoreIndex, labelSmoothing},
-           [](const Target &target, const Tensors &t, const Options &o) {
+           [](const auto &target, const auto &t, const auto &o) {
              return planCrossEntropyLoss(target, *t[0], *t[1], *t[2], columnsOf(*t[0], o), o.ignoreIndex,
                                          {.smoothing = o.labelSmoothing});
            }),
       made("cross_entropy_gradient", "targets -> logits, losses", {columns, ignoreIndex, labelSmoothing, scale},
-           [](const Target &target, const Tensors &t, const Options &o) {
-             const float factor = o.scale != 0 ? static_cast<float>(o.scale) : 1;
-             return planCrossEntropy(target, *t[1], *t[0], *t[2], columnsOf(*t[1], o), factor, o.ignoreIndex, {},
-                                     {.smoothing = o.labelSmoothing});
+           [](const auto &target, const auto &t, const auto &o) {
+             return planCrossEntropy(target, *t[1], *t[0], *t[2], columnsOf(*t[1], o), o.scaleOrOne(), o.ignoreIndex,
+                                     {}, {.smoothing = o.labelSmoothing});
            }),
       made("embedding", "tokens, table, positions? -> out", {scale, field("length", &Options::length)},
-           [](const Target &target, const Tensors &t, const Options &o) {
+           [](const auto &target, const auto &t, const auto &o) {
              const int64_t T = o.length ? o.length : t[0]->count();
-             return planEmbeddingSum(target, *t[0], *t[1], *t[3], T,
-                                     {.scale = o.scale != 0 ? static_cast<float>(o.scale) : 1, .places = t[2]});
+             return planEmbeddingSum(target, *t[0], *t[1], *t[3], T, {.scale = o.scaleOrOne(), .places = t[2]});
            }),
       made("embedding_backward", "dout, tokens, starts, positions -> dtable", {accumulate, scale},
-           [](const Target &target, const Tensors &t, const Options &o) {
-             const float factor = o.scale != 0 ? static_cast<float>(o.scale) : 1;
-             return planTokenGradient(target, {*t[1], *t[2], *t[3]}, *t[0], *t[4], o.accumulate, {}, factor);
+           [](const auto &target, const auto &t, const auto &o) {
+             return planTokenGradient(target, {*t[1], *t[2], *t[3]}, *t[0], *t[4], o.accumulate, {}, o.scaleOrOne());
            }),
       made("gelu", "x -> out", {},
-           [](const Target &target, const Tensors &t, const Options &) { return planGelu(target, *t[0], *t[1]); }),
+           [](const auto &target, const auto &t, const auto &) { return planGelu(target, *t[0], *t[1]); }),
       made("gelu_backward", "x, dout -> dx", {},
-           [](const Target &target, const Tensors &t, const Options &) {
+           [](const auto &target, const auto &t, const auto &) {
              return planGeluBackward(target, *t[0], *t[1], *t[2]);
            }),
       made("layernorm", "x, weight?, bias? -> out, mean, rstd", {eps}, layerNorm),
       made("layernorm_backward", "dout, x, weight, mean, rstd -> dx, dweight, dbias", {eps},
-           [](const Target &target, const Tensors &t, const Options &o) {
+           [](const auto &target, const auto &t, const auto &o) {
              return planLayerNormBackward(target, *t[0], *t[1], *t[2], *t[3], *t[4], *t[5], *t[6], *t[7], {}, {o.eps});
            }),
       made("linear", "x, weight, bias?, residual? -> out, preact?",
            {field("activation", &Options::activation, activationNames), precision}, linear),
       made("matmul", "a, b -> out", {accumulate, precision},
-           [](const Target &target, const Tensors &t, const Options &o) {
+           [](const auto &target, const auto &t, const auto &o) {
              return multiply(target, *t[0], *t[1], *t[2], o.accumulate);
            }),
       made("softmax", "x -> out", {},
-           [](const Target &target, const Tensors &t, const Options &) { return planSoftmax(target, *t[0], *t[1]); }),
+           [](const auto &target, const auto &t, const auto &) { return planSoftmax(target, *t[0], *t[1]); }),
       made("total", "x -> out", {scale},
-           [](const Target &target, const Tensors &t, const Options &o) {
-             return planTotal(target, *t[0], *t[1], o.scale != 0 ? static_cast<float>(o.scale) : 1);
+           [](const auto &target, const auto &t, const auto &o) {
+             return planTotal(target, *t[0], *t[1], o.scaleOrOne());
            }),
       made("weight_gradient", "x, dout -> dweight, dbias?", {accumulate, precision},
-           [](const Target &target, const Tensors &t, const Options &o) {
+           [](const auto &target, const auto &t, const auto &o) {
              return planWeightGradient(target, *t[0], *t[1], *t[2], t[3], o.accumulate);
            }),
       {"adamw",
@@ -253,12 +299,13 @@ static std::vector<Operator> all() {
   };
 }
 
-const std::vector<Operator> &operators() {
+static const std::vector<Operator> &operators() {
   static const std::vector<Operator> table = all();
   return table;
 }
 
-const Operator &operatorNamed(const std::string &name) {
+/// Throws Error for a name that is no operator's.
+static const Operator &operatorNamed(const std::string &name) {
   std::vector<std::string> names;
   for (const Operator &each : operators()) {
     if (each.name == name)
@@ -269,3 +316,119 @@ const Operator &operatorNamed(const std::string &name) {
 }
 
 } // namespace kiln::c
+
+// --- The C interface ------------------------------------------------------------------------------------------------
+
+using namespace kiln;
+using namespace kiln::c;
+
+struct kiln_plan {
+  kiln_device *device;
+  std::vector<Arg> arguments;
+  Tensor workspace;
+  std::vector<Tensor> kept; // other memory that its launches read
+  PreparedPlan launches;
+};
+
+/// The operands of an operator's call. Throws Error for too few or too many, for one that is missing, a scalar, and a
+/// read-only one that is written.
+static Operator::Tensors tensorsOf(const Operator &op, const std::vector<Arg> &arguments, const kiln_argument *given) {
+  if (arguments.size() != op.operands.size())
+    throw Error(fmt::format("'{}': expected {} operands, but got {}", op.name, op.operands.size(), arguments.size()));
+  Operator::Tensors tensors;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Operator::Operand &operand = op.operands[i];
+    if (arguments[i].kind == Arg::Kind::none) {
+      if (!operand.isOptional)
+        throw Error(fmt::format("'{}': expected a tensor for '{}', but got none", op.name, operand.name));
+      tensors.emplace_back();
+      continue;
+    }
+    if (arguments[i].kind != Arg::Kind::tensor)
+      throw Error(
+          fmt::format("'{}': expected a tensor for '{}', but got {}", op.name, operand.name, textOf(arguments[i])));
+    if (operand.isWritten && given[i].is_read_only)
+      throw Error(fmt::format("'{}': expected memory that may be written for '{}', but got a read-only tensor", op.name,
+                              operand.name));
+    tensors.emplace_back(arguments[i].ref);
+  }
+  return tensors;
+}
+
+/// The plan, with the device's mutex held.
+static std::unique_ptr<kiln_plan> makePlan(kiln_device *device, const char *name, const kiln_argument *arguments,
+                                           size_t count, const char *options) {
+  const Operator &op = operatorNamed(name);
+  auto plan = std::make_unique<kiln_plan>(kiln_plan{device, {}, {}, {}, {}});
+  setArgs(plan->arguments, *device, arguments, count);
+  OperatorOptions chosen;
+  parseOptions(op.name, op.fields, options ? options : "", &chosen);
+  OperatorPlan made = op.plan(device->device, tensorsOf(op, plan->arguments, arguments), chosen);
+  plan->kept = std::move(made.kept);
+  if (made.plan.workspaceBytes > 0)
+    plan->workspace = Tensor(device->device, i8, {made.plan.workspaceBytes});
+  plan->launches = prepare(*device->device, made.plan, plan->workspace);
+  return plan;
+}
+
+static void runPlan(const kiln_plan &plan) {
+  const Loan loan(*plan.device, plan.arguments);
+  plan.launches.run();
+}
+
+const char *kiln_operators(void) {
+  static const std::string text = [] {
+    const OperatorOptions defaults;
+    std::string lines;
+    for (const Operator &op : operators()) {
+      std::string operands, options;
+      bool isWritten = false;
+      for (const Operator::Operand &operand : op.operands) {
+        operands += operand.isWritten && !isWritten ? " -> " : operands.empty() ? "" : ", ";
+        isWritten = operand.isWritten;
+        operands += operand.name + (operand.isOptional ? "?" : "");
+      }
+      for (const Field &field : op.fields)
+        options += (options.empty() ? "; " : ", ") + field.name + "=" + field.print(&defaults);
+      lines += fmt::format("{}: {}{}\n", op.name, operands, options);
+    }
+    return lines;
+  }();
+  return text.c_str();
+}
+
+kiln_status kiln_operate(kiln_device *device, const char *name, const kiln_argument *arguments, size_t count,
+                         const char *options) {
+  return guarded([&] {
+    expectGiven(device, "a device");
+    expectGiven(name, "an operator's name");
+    const std::lock_guard lock(device->mutex);
+    runPlan(*makePlan(device, name, arguments, count, options));
+  });
+}
+
+kiln_status kiln_plan_make(kiln_device *device, const char *name, const kiln_argument *arguments, size_t count,
+                           const char *options, kiln_plan **plan) {
+  return guarded([&] {
+    expectGiven(device, "a device");
+    expectGiven(name, "an operator's name");
+    expectGiven(plan, "a place for the plan");
+    const std::lock_guard lock(device->mutex);
+    *plan = makePlan(device, name, arguments, count, options).release();
+  });
+}
+
+kiln_status kiln_plan_run(kiln_plan *plan) {
+  return guarded([&] {
+    expectGiven(plan, "a plan");
+    const std::lock_guard lock(plan->device->mutex);
+    runPlan(*plan);
+  });
+}
+
+void kiln_plan_close(kiln_plan *plan) {
+  if (!plan)
+    return;
+  const std::lock_guard lock(plan->device->mutex);
+  delete plan;
+}

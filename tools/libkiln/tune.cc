@@ -3,7 +3,6 @@
 #include "tools/kilnc/Tune.h"
 
 #include "runtime/Findings.h"
-#include "tools/kilnc/Search.h"
 #include "tools/libkiln/handles.h"
 
 #include <fmt/format.h>

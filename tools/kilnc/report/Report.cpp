@@ -5,9 +5,8 @@
 #include "dialect/simt/layout/Picture.h"
 #include "runtime/simulator/Report.h"
 #include "tools/files/Files.h"
-#include "tools/kiln-bench/launch_work.h"
-#include "tools/kilnc/Identity.h"
-#include "tools/kilnc/report/PageText.h"
+#include "tools/kiln-bench/sample.h"
+#include "tools/kilnc/UserFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"

@@ -22,6 +22,9 @@
 
 namespace kiln::tools {
 
+/// The template of the page: page.html, with `{{DATA}}` in place of the data.
+extern const char *const pageText;
+
 class Report {
 public:
   /// The page's head; empty fields are left out. `isBuiltIn`: sources are read from the source folder of kilnc's build.

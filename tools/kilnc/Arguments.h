@@ -1,8 +1,10 @@
-// The arguments of --run, --tune and --bench: arrays in files, new tensors, and numbers.
+// The flag --args: one part for each parameter of a kernel, by position, by name, or the first ones by position and the
+// others by name.
 //
-// An argument is a .npy file, a new tensor, or a number: `3` is i64, `2.5` f32, `true` boolean, and `bf16(2.5)` as it
-// says. With --run, `->FILE` writes a tensor to a file after the launch. Arguments come in the order of the kernel's
-// parameters, and `name=` gives one to the parameter of that name.
+//     --args='f32[?x64], out=f32[?x64], factor=f32'
+//
+// With --run, --tune and --bench an argument is a .npy file, a new tensor, or a number: `3` is i64, `2.5` f32, `true`
+// boolean, and `bf16(2.5)` as it says. With --run, `->FILE` writes a tensor to a file after the launch.
 //
 // A new tensor, with fixed seeds:
 //
@@ -14,11 +16,32 @@
 
 #pragma once
 
+#include "dialect/dsl/Kernel.h"
 #include "runtime/Tensor.h"
 
 #include <optional>
 
 namespace kiln::tools {
+
+/// The parts, without names, in the order of the parameters; nothing for a parameter that has none. Without names there
+/// are as many as the flag has, whatever number the kernel takes. Throws Error for an unknown name, for a parameter
+/// that has two parts, and for a part by position after one by name.
+std::vector<std::optional<std::string>> argumentParts(const Kernel &kernel, const std::string &text);
+
+/// A kernel and its arguments, each view on its own.
+struct ExpandedText {
+  const Kernel *kernel;
+  std::string args;
+};
+/// A kernel in its form for the views of --args, where `none` is an absent view, and a list of views stands in
+/// brackets: `f32[?], none, [f32[8], f32[?]]`. A kernel that is not variadic is its own form. Throws Error for a part
+/// that does not fit its parameter.
+ExpandedText expandArguments(const Kernel &kernel, const std::string &text);
+
+/// ` (x, y, alpha)`, the parameters' names for messages; empty if the registration names none.
+std::string parameterNames(const Kernel &kernel);
+
+// --- With --run, --tune and --bench (RunArguments.cpp) --------------------------------------------------------------
 
 /// The numbers of a new tensor: `low` everywhere, or random ones from `low` to below `high`. Of the tensor's type.
 struct Fill {

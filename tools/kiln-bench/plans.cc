@@ -1,4 +1,7 @@
-// Every kernel of the models at typical sizes.
+// Plans of a training step, of a decoding step, a pass of models/generate/generator.h, and of every kernel of the
+// models at typical sizes.
+
+#include "tools/kiln-bench/problems.h"
 
 #include "kernels/adamw.h"
 #include "kernels/add.h"
@@ -10,12 +13,118 @@
 #include "kernels/matmul.h"
 #include "kernels/softmax.h"
 #include "kernels/sum.h"
-#include "tools/kiln-bench/problems.h"
+#include "models/train/memory.h"
 
 #include <fmt/format.h>
 
-using namespace kiln;
-using namespace kiln::bench;
+namespace kiln::bench {
+
+// --- A training step ------------------------------------------------------------------------------------------------
+
+void *imaginedRegion(int region, int64_t) { return reinterpret_cast<void *>(static_cast<uintptr_t>(region) << 40); }
+
+Gpt2Config config124M(Type type, int64_t layers, int64_t context) {
+  Gpt2Config config = {.layers = layers, .heads = 12, .width = 768, .context = context, .vocab = 50257};
+  config.type = type;
+  return config;
+}
+
+Gpt2Config tinyModel(Type type) { return {.layers = 1, .heads = 2, .width = 64, .context = 32, .type = type}; }
+
+Plan stepPlan(const Target &target, const Model &model, const TrainSettings &settings, const Regions &regions,
+              bool evaluates) {
+  const auto tensor = [&](int region, Type type, const Shape &extents) {
+    TensorRef dense = TensorRef::dense(nullptr, type, extents);
+    dense.data = regions(region, dense.bytes());
+    return dense;
+  };
+  const BatchShape shape = model.shape(settings.batch);
+  const MemoryPlan memory = planMemory(target, model, shape, settings);
+  const BufferTypes types = bufferTypes(model, settings);
+  const Shape count = {model.parameters().count()};
+  const ParameterBuffers buffers = {tensor(2, types.weights, count), tensor(3, types.gradients, count)};
+  const TensorRef record = tensor(recordRegion, f32, {stepFields});
+  const auto field = [&](StepField name) { return record.slice(0, static_cast<int64_t>(name), 1); };
+  MicroBatch batch = {shape, {}, tensor(5, f32, {shape.targets()})};
+  for (const Input &input : model.inputs(shape))
+    batch.inputs.emplace(input.name, tensor(10 + static_cast<int>(batch.inputs.size()), input.type, input.extents));
+  void *const activations = regions(6, memory.activations);
+  Plan plan;
+  for (const bool accumulate : {false, true}) {
+    if (accumulate && settings.accumulate == 1)
+      continue;
+    Arena arena(memory.training, activations);
+    Build build{target, arena, model.parameters(), buffers, model.type(), accumulate};
+    build.lossWeight = field(StepField::weight);
+    model.gradient(build, batch);
+    plan += build.plan;
+    plan += planTotal(target, batch.losses, field(StepField::loss), 1, /*accumulate=*/true);
+  }
+  if (evaluates) {
+    Arena arena(memory.evaluation, activations);
+    Build build{target, arena, model.parameters(), buffers, model.type()};
+    model.losses(build, batch);
+    plan += build.plan;
+    plan += planTotal(target, batch.losses, field(StepField::loss));
+  }
+  plan += planGradNorm(target, buffers.gradients, record);
+  const TensorRef kept = types.hasMasters() ? tensor(7, types.kept, count) : buffers.values;
+  plan += planAdamW(target, kept, buffers.gradients, tensor(8, f32, count), tensor(9, f32, count), record,
+                    {.decayed = model.parameters().decayedCount(), .rounding = settings.rounding},
+                    types.hasMasters() ? std::optional(buffers.values) : std::nullopt);
+  return plan;
+}
+
+Plan stepPlans(const Target &target, const Model &model, int64_t sequences) {
+  Plan plan = stepPlan(target, model, {.batch = sequences}, imaginedRegion);
+  plan += stepPlan(target, model, {.batch = sequences, .accumulate = 2}, imaginedRegion);
+  if (model.type() != f32)
+    plan += stepPlan(target, model, {.batch = sequences, .master = false, .rounding = WeightRounding::stochastic},
+                     imaginedRegion);
+  return plan;
+}
+
+// --- A decoding step ------------------------------------------------------------------------------------------------
+
+Plan tokenPlan(const Target &target, const Gpt2Config &config, int64_t texts, Operands &make) {
+  Target exact = target;
+  exact.precision = Precision::ieee;
+  const Network network(config);
+  const Type type = network.type();
+  const TensorRef weights = make({network.parameters().count()}, type);
+  const int64_t T = config.context, H = config.heads, D = config.width / H;
+  const auto count = static_cast<size_t>(texts), last = static_cast<size_t>(T - 1);
+  // Each text's new position is the cache's last one, and sees all others.
+  const std::vector<int32_t> places(count, static_cast<int32_t>(last));
+  std::vector<int32_t> seen;
+  for (size_t text = 0; text < count; ++text)
+    seen.insert(seen.end(), {0, static_cast<int32_t>(T)});
+  const TensorRef tokens = make({texts}, i32), positions = make.of({texts}, i32, places),
+                  starts = make.of({texts}, i32, places), ranges = make.of({texts, 1, 2}, i32, seen);
+  std::vector<KvCache> caches;
+  for (int64_t layer = 0; layer < config.layers; ++layer)
+    caches.push_back({make({texts, H, T, D}, type), make({texts, H, T, D}, type), starts, ranges});
+  const TensorRef logits = make({texts, config.vocab}, type);
+  const auto planned = [&](Arena &arena) {
+    Build build{exact, arena, network.parameters(), ParameterBuffers{weights, weights}, type};
+    const TensorRef hidden = network.layers().extend(build, tokens, positions, caches);
+    network.logits(build, hidden, logits);
+    build.release(hidden);
+    return std::move(build.plan);
+  };
+  Arena measured;
+  planned(measured);
+  const ArenaPlan where = measured.plan();
+  Arena arena(where, make({where.bytes}, i8).data);
+  return planned(arena);
+}
+
+double bytesOfToken(const Gpt2Config &config, int64_t texts) {
+  const int64_t caches = texts * config.layers * 2 * config.context * config.width;
+  return static_cast<double>((Network(config).parameters().count() + caches) * bytesOf(config.type));
+}
+
+// --- Each kernel ----------------------------------------------------------------------------------------------------
 
 /// The default config, or none, so that plans choose one.
 template <class Config> static std::optional<Config> configOf(const KernelSizes &sizes) {
@@ -38,7 +147,7 @@ static TensorRef tokensOf(Operands &make, int64_t count, int64_t vocabulary) {
   return make.of({count}, i32, tokens);
 }
 
-Plan bench::productPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make) {
+Plan productPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make) {
   const int64_t N = sizes.N, C = sizes.C;
   const auto config = configOf<MatmulConfig>(sizes, target.precisionOf(type));
   const TensorRef x = make({N, C}, type), w = make({C, 4 * C}, type), bias = make({4 * C}, type);
@@ -56,7 +165,7 @@ Plan bench::productPlans(const Target &target, Type type, const KernelSizes &siz
   return plan;
 }
 
-Plan bench::attentionPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make) {
+Plan attentionPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make) {
   const int64_t B = sizes.N / sizes.T, T = sizes.T, H = sizes.H, D = sizes.C / H;
   auto config = configOf<AttentionConfig>(sizes, target.precisionOf(type));
   const TensorRef qkv = make({B, T, 3, H, D}, type), dqkv = make({B, T, 3, H, D}, type), lse = make({B, H, T}, f32);
@@ -73,7 +182,7 @@ Plan bench::attentionPlans(const Target &target, Type type, const KernelSizes &s
   return plan;
 }
 
-std::vector<KernelPlan> bench::rowPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make) {
+std::vector<KernelPlan> rowPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make) {
   const int64_t N = sizes.N, C = sizes.C, V = sizes.V, L = sizes.losses;
   std::vector<KernelPlan> plans;
   const auto add = [&](std::string name, double bytes, Plan plan) {
@@ -111,7 +220,7 @@ std::vector<KernelPlan> bench::rowPlans(const Target &target, Type type, const K
   return plans;
 }
 
-std::vector<KernelPlan> bench::flatPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make) {
+std::vector<KernelPlan> flatPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make) {
   const int64_t G = sizes.activations, W = sizes.weights, own = bytesOf(type), wide = bytesOf(f32);
   std::vector<KernelPlan> plans;
   const auto add = [&](const char *name, int64_t count, int64_t bytes, Plan plan) {
@@ -143,7 +252,7 @@ std::vector<KernelPlan> bench::flatPlans(const Target &target, Type type, const 
   return plans;
 }
 
-Plan bench::kernelPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make) {
+Plan kernelPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make) {
   Plan plan = productPlans(target, type, sizes, make);
   for (const KernelPlan &each : rowPlans(target, type, sizes, make))
     plan += each.plan;
@@ -152,3 +261,5 @@ Plan bench::kernelPlans(const Target &target, Type type, const KernelSizes &size
     plan += each.plan;
   return plan;
 }
+
+} // namespace kiln::bench
