@@ -20,10 +20,8 @@ static void activateMatrix(View x, View out, View rngState, Tile time, Tile maxL
 
 const Kernel activateKernel =
     kernel("activate", activateMatrix,
-           {"x (N, C)", "out (N, C), drop(activation(x))",
-            "rng_state (2) i64, Philox key of the dropout layer, index of the first sequence",
-            "time i64, rows of a sequence", "max_length i64, the maximum number of rows of a sequence",
-            "threshold i64, the dropout probability times 65536", "scale f32"},
+           {"x (N, C)", "out (N, C), drop(activation(x))", aboutDropoutState, aboutDropoutTime, aboutDropoutLength,
+            aboutThreshold, "scale f32"},
            {field("rows", &ActivateConfig::rows, "rows of a tile"),
             field("columns", &ActivateConfig::columns, "columns of a tile"),
             field("activation", &ActivateConfig::activation, activationNames, "the activation function"),
@@ -47,8 +45,8 @@ Plan planActivate(const Target &target, Activation activation, const TensorRef &
   chosen.dropout = dropoutModeOf(dropout);
   std::vector<Arg> args = {x, out};
   appendArgs(args, dropout, out);
-  return {.launches = {{&activateKernel, textOf(activateKernel.fields, chosen),
-                        programs(cdiv(x.extents[0], chosen.rows), cdiv(x.extents[1], chosen.columns)), args}}};
+  return {.launches = {launchOf(activateKernel, chosen,
+                                programs(cdiv(x.extents[0], chosen.rows), cdiv(x.extents[1], chosen.columns)), args)}};
 }
 
 } // namespace kiln

@@ -188,13 +188,11 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
 
   // 1 − β is computed in double, because 1 − 0.999f has a relative error of 5e-5.
   auto scalar = [](double value) { return Arg(static_cast<float>(value)); };
-  return {.launches = {
-              {&adamwKernel,
-               textOf(adamwKernel.fields, chosen),
-               programs(cdiv(p.extents[0], elementsOf(p.type, chosen))),
-               {p, copy.value_or(p), g, m, v, record, scalar(settings.beta1), scalar(1 - settings.beta1),
-                scalar(settings.beta2), scalar(1 - settings.beta2), scalar(settings.epsilon), scalar(settings.decay),
-                settings.decayed, std::bit_cast<int64_t>(settings.seed), settings.offset}}}};
+  return {.launches = {launchOf(adamwKernel, chosen, programs(cdiv(p.extents[0], elementsOf(p.type, chosen))),
+                                {p, copy.value_or(p), g, m, v, record, scalar(settings.beta1),
+                                 scalar(1 - settings.beta1), scalar(settings.beta2), scalar(1 - settings.beta2),
+                                 scalar(settings.epsilon), scalar(settings.decay), settings.decayed,
+                                 std::bit_cast<int64_t>(settings.seed), settings.offset})}};
 }
 
 /// The config of a norm.
@@ -210,14 +208,13 @@ Plan planSquares(const Target &target, const TensorRef &g, const Arg &partials,
   const SquaresConfig chosen = configOf(target, config);
   const int64_t P = cdiv(g.extents[0], chosen.chunk);
   expectShape("squares", "partials", partials.ref, {P});
-  return {.launches = {{&squaresKernel, textOf(squaresKernel.fields, chosen), programs(P), {g, partials}}}};
+  return {.launches = {launchOf(squaresKernel, chosen, programs(P), {g, partials})}};
 }
 
 Plan planNorm(const Target &target, const Arg &partials, const TensorRef &record,
               const std::optional<SquaresConfig> &config) {
   checkOperands(normKernel, {partials.ref, record});
-  return {.launches = {
-              {&normKernel, textOf(normKernel.fields, configOf(target, config)), programs(1), {partials, record}}}};
+  return {.launches = {launchOf(normKernel, configOf(target, config), programs(1), {partials, record})}};
 }
 
 Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record,

@@ -83,12 +83,9 @@ static Plan planKvSplits(const TensorRef &o, const TensorRef &lse, const Attenti
   combine.bm = 1;
   combine.kvSplits = config.kvSplits;
   combine.warps = 2;
-  return {.launches = {{&attentionSplitKernel, textOf(attentionSplitKernel.fields, config),
-                        programs(P * cdiv(s.Tq, config.bm), s.H, s.B), std::move(args)},
-                       {&attentionCombineKernel,
-                        textOf(attentionCombineKernel.fields, combine),
-                        programs(s.Tq, s.H, s.B),
-                        {os, lses, o, lse}}},
+  return {.launches = {launchOf(attentionSplitKernel, config, programs(P * cdiv(s.Tq, config.bm), s.H, s.B),
+                                std::move(args)),
+                       launchOf(attentionCombineKernel, combine, programs(s.Tq, s.H, s.B), {os, lses, o, lse})},
           .workspaceBytes = outputs + P * s.B * s.H * s.Tq * bytesOf(f32)};
 }
 
@@ -112,8 +109,8 @@ Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k,
   appendDropout(args, mask, target.varying(lse));
   if (chosen.kvSplits > 1)
     return planKvSplits(o, lse, chosen, s, std::move(args));
-  return {.launches = {{&attentionKernel, textOf(attentionKernel.fields, chosen),
-                        attentionGrid(chosen, cdiv(s.Tq, chosen.bm), s.H, s.B), args}}};
+  return {
+      .launches = {launchOf(attentionKernel, chosen, attentionGrid(chosen, cdiv(s.Tq, chosen.bm), s.H, s.B), args)}};
 }
 
 //===-- Backward ------------------------------------------------------------------------------------------------===//
@@ -136,8 +133,7 @@ static Plan planWhole(const AttentionSaved &saved, const AttentionExtents &s, co
   std::vector<Arg> args = {saved.q, saved.k,  saved.v, saved.o, saved.dout, to.lse, to.queryRanges,
                            to.mask, to.delta, dqSum,   to.dq,   to.dk,      to.dv,  scale};
   appendDropout(args, mask, to.lse);
-  return {.launches = {{&attentionBackwardKernel, textOf(attentionBackwardKernel.fields, config), programs(s.Hk, s.B),
-                        args}},
+  return {.launches = {launchOf(attentionBackwardKernel, config, programs(s.Hk, s.B), args)},
           .workspaceBytes = bytes + (direct ? 0 : bytes * s.D)};
 }
 
@@ -152,10 +148,9 @@ static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, c
   for (std::vector<Arg> *args : {&ofKeys, &ofQueries})
     appendDropout(*args, mask, to.lse);
   const AttentionConfig &queries = configs.queries;
-  return {.launches = {{&attentionBackwardQueriesKernel, textOf(attentionFields(), queries),
-                        attentionGrid(queries, cdiv(s.Tq, queries.bm), s.H, s.B), ofQueries},
-                       {&attentionBackwardKeysKernel, textOf(attentionFields(), keys),
-                        programs(cdiv(s.Tk, keys.bn), s.Hk, s.B), ofKeys}},
+  return {.launches = {launchOf(attentionBackwardQueriesKernel, queries,
+                                attentionGrid(queries, cdiv(s.Tq, queries.bm), s.H, s.B), ofQueries),
+                       launchOf(attentionBackwardKeysKernel, keys, programs(cdiv(s.Tk, keys.bn), s.Hk, s.B), ofKeys)},
           .workspaceBytes = lse.count() * bytesOf(f32)};
 }
 

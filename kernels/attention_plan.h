@@ -83,7 +83,6 @@ inline constexpr const char
     *aboutRngState =
         "rng_state (2) i64, read with random dropout: Philox key of the dropout layer, index of the first sequence",
     *aboutMaxLength = "max_length i64, the maximum number of queries and keys of a sequence",
-    *aboutThreshold = "threshold i64, the dropout probability times 65536",
     *aboutKeptScale = "kept_scale f32, the factor of kept weights";
 
 /// The fields of the config.

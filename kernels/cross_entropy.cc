@@ -330,12 +330,10 @@ Plan planCrossEntropy(const Target &target, const TensorRef &logits, const Tenso
   CrossEntropyConfig chosen = choose(target, logits, options, config);
   chosen.scaled = lossScale.has_value();
   const auto [read, padding] = operandsOf(logits, V, chosen);
-  return {.launches = {{&crossEntropyKernel,
-                        textOf(crossEntropyKernel.fields, chosen),
-                        programs(cdiv(logits.extents[0], chosen.rows)),
-                        {read, padding, target.varying(targets), target.varying(losses),
-                         target.varying(lossScale.value_or(losses)), target.varying(options.correct.value_or(losses)),
-                         scale, ignore, options.smoothing}}}};
+  return {.launches = {launchOf(crossEntropyKernel, chosen, programs(cdiv(logits.extents[0], chosen.rows)),
+                                {read, padding, target.varying(targets), target.varying(losses),
+                                 target.varying(lossScale.value_or(losses)),
+                                 target.varying(options.correct.value_or(losses)), scale, ignore, options.smoothing})}};
 }
 
 Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const TensorRef &targets,
@@ -345,11 +343,9 @@ Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const T
   expectOptions("cross_entropy_loss", logits, V, options);
   const CrossEntropyConfig chosen = choose(target, logits, options, config);
   const auto [read, padding] = operandsOf(logits, V, chosen);
-  return {.launches = {{&crossEntropyLossKernel,
-                        textOf(crossEntropyLossKernel.fields, chosen),
-                        programs(cdiv(logits.extents[0], chosen.rows)),
-                        {read, padding, target.varying(targets), target.varying(losses),
-                         target.varying(options.correct.value_or(losses)), ignore, options.smoothing}}}};
+  return {.launches = {launchOf(crossEntropyLossKernel, chosen, programs(cdiv(logits.extents[0], chosen.rows)),
+                                {read, padding, target.varying(targets), target.varying(losses),
+                                 target.varying(options.correct.value_or(losses)), ignore, options.smoothing})}};
 }
 
 } // namespace kiln

@@ -19,10 +19,8 @@ static void dropout(View x, View out, View rngState, Tile time, Tile maxLength, 
 
 const Kernel dropoutKernel =
     kernel("dropout", dropout,
-           {"x (N, C)", "out (N, C), kept elements of x times the scale, 0 elsewhere",
-            "rng_state (2) i64, Philox key of the dropout layer, index of the first sequence",
-            "time i64, rows of a sequence", "max_length i64, the maximum number of rows of a sequence",
-            "threshold i64, the dropout probability times 65536", "scale f32"},
+           {"x (N, C)", "out (N, C), kept elements of x times the scale, 0 elsewhere", aboutDropoutState,
+            aboutDropoutTime, aboutDropoutLength, aboutThreshold, "scale f32"},
            {field("rows", &DropoutConfig::rows, "rows of a tile"),
             field("columns", &DropoutConfig::columns, "columns of a tile"),
             field("dropout", &DropoutConfig::dropout, dropoutModeNames, "dropout: off, scale_only or random")});
@@ -42,8 +40,8 @@ Plan planDropout(const Target &target, const TensorRef &x, const TensorRef &out,
   chosen.dropout = dropoutModeOf(dropout);
   std::vector<Arg> args = {x, out};
   appendArgs(args, dropout, out);
-  return {.launches = {{&dropoutKernel, textOf(dropoutKernel.fields, chosen),
-                        programs(cdiv(x.extents[0], chosen.rows), cdiv(x.extents[1], chosen.columns)), args}}};
+  return {.launches = {launchOf(dropoutKernel, chosen,
+                                programs(cdiv(x.extents[0], chosen.rows), cdiv(x.extents[1], chosen.columns)), args)}};
 }
 
 } // namespace kiln

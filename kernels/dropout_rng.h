@@ -65,6 +65,12 @@ struct DropoutArgs {
   View rngState;
   Tile time, maxLength, threshold, scale;
 };
+/// Texts of the first four in registrations.
+inline constexpr const char *aboutDropoutState =
+                                "rng_state (2) i64, Philox key of the dropout layer, index of the first sequence",
+                            *aboutDropoutTime = "time i64, rows of a sequence",
+                            *aboutDropoutLength = "max_length i64, the maximum number of rows of a sequence",
+                            *aboutThreshold = "threshold i64, the dropout probability times 65536";
 /// Appends these five arguments to a launch. `unused` is passed as the tensor if the kernel does not read it.
 void appendArgs(std::vector<Arg> &args, const std::optional<Dropout> &dropout, const TensorRef &unused);
 /// Throws Error unless `rngState`, if given, is (2) i64, and the N rows are whole sequences.

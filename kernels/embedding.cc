@@ -102,10 +102,8 @@ const Kernel embeddingSumKernel =
     kernel("embedding_sum", embeddingSum,
            {"tokens (N) i32, −1 for none", "wte (V, C), a row for each token", "positions (N) i32, read when given",
             "wpe (P, C), a row for each position", "out (N, C)", "T i64, positions of a sequence",
-            "scale f32, factor of the token embeddings",
-            "rng_state (2) i64, Philox key of the dropout layer, index of the first sequence",
-            "time i64, rows of a sequence", "max_length i64, the maximum number of rows of a sequence",
-            "threshold i64, the dropout probability times 65536", "dropout_scale f32, the factor of kept elements"},
+            "scale f32, factor of the token embeddings", aboutDropoutState, aboutDropoutTime, aboutDropoutLength,
+            aboutThreshold, "dropout_scale f32, the factor of kept elements"},
            sumFields());
 const Kernel tokenGradientKernel =
     kernel("token_gradient", tokenGradient,
@@ -134,10 +132,8 @@ Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRe
   expectPositions("embedding", "wpe", wpe, T);
   const int64_t N = out.extents[0];
   const EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
-  return {.launches = {{&embeddingKernel,
-                        textOf(configFields(), chosen),
-                        programs(cdiv(N, chosen.rows)),
-                        {target.varying(tokens), wte, wpe, out, T}}}};
+  return {.launches = {launchOf(embeddingKernel, chosen, programs(cdiv(N, chosen.rows)),
+                                {target.varying(tokens), wte, wpe, out, T})}};
 }
 
 Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &out,
@@ -160,8 +156,7 @@ Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const Tenso
                            T,
                            terms.scale};
   appendArgs(args, terms.dropout, out);
-  return {.launches = {
-              {&embeddingSumKernel, textOf(embeddingSumKernel.fields, chosen), programs(cdiv(N, chosen.rows)), args}}};
+  return {.launches = {launchOf(embeddingSumKernel, chosen, programs(cdiv(N, chosen.rows)), args)}};
 }
 
 Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout, const TensorRef &dwte,
@@ -171,11 +166,9 @@ Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const 
   EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
   chosen.accumulate = accumulate;
   chosen.scaled = scale != 1;
-  return {.launches = {{&tokenGradientKernel,
-                        textOf(configFields(), chosen),
-                        programs(U),
-                        {target.varying(index.tokens), target.varying(index.starts), target.varying(index.positions),
-                         dout, dwte, scale}}}};
+  return {.launches = {launchOf(tokenGradientKernel, chosen, programs(U),
+                                {target.varying(index.tokens), target.varying(index.starts),
+                                 target.varying(index.positions), dout, dwte, scale})}};
 }
 
 Plan planPositionGradient(const Target &target, const TensorRef &dout, const TensorRef &dwpe, int64_t T,
@@ -191,10 +184,8 @@ Plan planPositionGradient(const Target &target, const TensorRef &dout, const Ten
   EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
   chosen.accumulate = accumulate;
   const TensorRef written = accumulate ? dwpe.slice(0, 0, T) : dwpe; // rows from T on are set to 0
-  return {.launches = {{&positionGradientKernel,
-                        textOf(configFields(), chosen),
-                        programs(cdiv(written.extents[0], chosen.rows)),
-                        {dout.reshape({N / T, T, C}), written}}}};
+  return {.launches = {launchOf(positionGradientKernel, chosen, programs(cdiv(written.extents[0], chosen.rows)),
+                                {dout.reshape({N / T, T, C}), written})}};
 }
 
 } // namespace kiln

@@ -297,18 +297,14 @@ static std::vector<Field> linearFields() {
 const Kernel matmulLinearKernel =
     kernel("matmul_linear", matmulLinear,
            {"a (M, K)", "b (K, N) as a", "bias (N)", "preact (M, N), a · b + bias, written with store_preact",
-            "residual (M, N)", "c (M, N), residual + drop(activation(a · b + bias))",
-            "rng_state (2) i64, Philox key of the dropout layer, index of the first sequence",
-            "time i64, rows of a sequence", "max_length i64, the maximum number of rows of a sequence",
-            "threshold i64, the dropout probability times 65536", "scale f32, the factor of kept elements"},
+            "residual (M, N)", "c (M, N), residual + drop(activation(a · b + bias))", aboutDropoutState,
+            aboutDropoutTime, aboutDropoutLength, aboutThreshold, "scale f32, the factor of kept elements"},
            linearFields(), fits);
 const Kernel matmulLinearBackwardKernel =
     kernel("matmul_linear_backward", matmulLinearBackward,
            {"a (M, K)", "b (K, N) as a", "from (M, N), the input of the activation, or relu's result",
-            "c (M, N), a · b · activation'(from) times the dropout mask",
-            "rng_state (2) i64, Philox key of the dropout layer, index of the first sequence",
-            "time i64, rows of a sequence", "max_length i64, the maximum number of rows of a sequence",
-            "threshold i64, the dropout probability times 65536", "scale f32, the factor of kept elements"},
+            "c (M, N), a · b · activation'(from) times the dropout mask", aboutDropoutState, aboutDropoutTime,
+            aboutDropoutLength, aboutThreshold, "scale f32, the factor of kept elements"},
            linearFields(), fits);
 const Kernel weightGradientKernel =
     kernel("weight_gradient", weightGradient,

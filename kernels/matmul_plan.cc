@@ -101,9 +101,8 @@ static MatmulConfig choose(const Target &target, Layout layout, Extents e, const
 
 /// One launch over the tiles of C.
 static Plan planTiles(const Kernel &kernel, Extents e, const MatmulConfig &config, std::vector<Arg> args) {
-  return {.launches = {{&kernel, textOf(kernel.fields, config), programs(cdiv(e.M, config.bm), cdiv(e.N, config.bn)),
-                        std::move(args),
-                        2.0 * static_cast<double>(e.M) * static_cast<double>(e.N) * static_cast<double>(e.K)}}};
+  return {.launches = {launchOf(kernel, config, programs(cdiv(e.M, config.bm), cdiv(e.N, config.bn)), std::move(args),
+                                2.0 * static_cast<double>(e.M) * static_cast<double>(e.N) * static_cast<double>(e.K))}};
 }
 
 /// Row tiles of a band. The CTAs that a GPU runs at the same time read the rows of A of a band, and as many columns of

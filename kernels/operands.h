@@ -24,8 +24,6 @@
 
 namespace kiln {
 
-struct Kernel;
-
 /// The values of named extents, such as N = 8. It stores references to the names: they are literals or belong to forms.
 class NamedExtents {
 public:
@@ -83,5 +81,11 @@ inline NamedExtents checkOperands(const Kernel &kernel, std::initializer_list<Op
 }
 /// Throws Error unless `tensor` has these extents. For tensors that are in no registration.
 void expectShape(const char *plan, const char *operand, const TensorRef &tensor, const Shape &extents);
+
+/// A launch of a kernel with a config.
+template <class Config>
+Launch launchOf(const Kernel &kernel, const Config &config, const Grid &grid, std::vector<Arg> args, double flops = 0) {
+  return {&kernel, textOf(kernel.fields, config), grid, std::move(args), flops};
+}
 
 } // namespace kiln

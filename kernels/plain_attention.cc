@@ -131,10 +131,9 @@ static Plan planHeadProduct(const Target &target, Layout layout, const TensorRef
   config.tb = tile.tb;
   config.group = static_cast<int>(heads.group);
   config.sumGroup = heads.sumGroup;
-  return {.launches = {{&headProductKernel,
-                        textOf(headProductKernel.fields, config),
-                        programs(cdiv(M, config.bm), cdiv(N, config.bn), c.extents[0] * c.extents[1]),
-                        {inA.value_or(a), b, inC.value_or(c), scale}}}};
+  return {.launches = {launchOf(headProductKernel, config,
+                                programs(cdiv(M, config.bm), cdiv(N, config.bn), c.extents[0] * c.extents[1]),
+                                {inA.value_or(a), b, inC.value_or(c), scale})}};
 }
 
 /// The config of the kernels whose tiles have whole rows of weights.
@@ -161,8 +160,7 @@ Plan planPlainAttention(const Target &target, const TensorRef &q, const TensorRe
   std::vector<Arg> args = {weights, dropped, mask.ranges.value_or(weights), wholeMask(mask, s, weights)};
   appendDropout(args, mask, weights);
   Plan all = planHeadProduct(target, Layout::nt, q, k, weights, scale, {s.H / s.Hk});
-  all += Plan{.launches = {{&maskedSoftmaxKernel, textOf(maskedSoftmaxKernel.fields, rows),
-                            programs(cdiv(s.Tq, rows.bm), s.H, s.B), args}},
+  all += Plan{.launches = {launchOf(maskedSoftmaxKernel, rows, programs(cdiv(s.Tq, rows.bm), s.H, s.B), args)},
               .workspaceBytes = drops ? weights.bytes() : 0};
   all += planHeadProduct(target, Layout::nn, weights, v, o, 1, {s.H / s.Hk}, dropped);
   return all;
@@ -181,8 +179,7 @@ Plan planPlainAttentionBackward(const Target &target, const PlainAttentionSaved 
   std::vector<Arg> args = {weights, dweights};
   appendDropout(args, mask, weights);
   Plan all = planHeadProduct(target, Layout::nt, dout, v, weights, 1, {group}, {}, dweights);
-  all += Plan{.launches = {{&maskedSoftmaxBackwardKernel, textOf(maskedSoftmaxBackwardKernel.fields, rows),
-                            programs(cdiv(s.Tq, rows.bm), s.H, s.B), args}},
+  all += Plan{.launches = {launchOf(maskedSoftmaxBackwardKernel, rows, programs(cdiv(s.Tq, rows.bm), s.H, s.B), args)},
               .workspaceBytes = weights.bytes()};
   all += planHeadProduct(target, Layout::nn, weights, k, dq, scale, {group}, dweights);
   all += planHeadProduct(target, Layout::tn, weights, q, dk, scale, {group, /*sumGroup=*/true}, dweights);

@@ -1,7 +1,7 @@
 // The formulas: softmax(q · kᵀ · scale) · v over the keys that each query sees, after dropout of the weights, and its
 // gradients.
 
-#include "test/kernels/attention_reference.h"
+#include "test/kernels/attention_problem.h"
 
 #include <cmath>
 

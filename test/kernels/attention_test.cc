@@ -1,7 +1,7 @@
 // Flash attention compared with the plain formulas in double precision, at lengths around the tile sizes.
 
 #include "kernels/attention.h"
-#include "test/kernels/attention_reference.h"
+#include "test/kernels/attention_problem.h"
 
 #include <cmath>
 

@@ -3,7 +3,6 @@
 
 #include "test/expect_error.h"
 #include "test/kernels/harness.h"
-#include "test/kernels/taken.h"
 
 #include <cmath>
 
@@ -12,48 +11,27 @@ namespace {
 
 class FewRowsTest : public KernelTest {
 protected:
-  struct Size {
-    int64_t M, N, K;
-  };
+  using Size = ProductSize;
   /// Two steps of K in each iteration, each of eight or four terms in parallel.
   static MatmulConfig few(int64_t M, int side = 8) {
     MatmulConfig config;
     config.bm = static_cast<int>(M), config.bn = 16, config.bk = 16, config.kUnroll = side;
     return config;
   }
-  std::vector<Want> product(const Array &a, const Array &b, bool turned, Size s) {
-    std::vector<Want> c(s.M * s.N);
-    for (int64_t m = 0; m < s.M; ++m)
-      for (int64_t n = 0; n < s.N; ++n)
-        for (int64_t k = 0; k < s.K; ++k) {
-          const double term = a[m * s.K + k] * (turned ? b[n * s.K + k] : b[k * s.N + n]);
-          c[m * s.N + n].value += term;
-          c[m * s.N + n].slack += std::abs(term) * productError(s.K);
-        }
-    return c;
-  }
-  std::vector<double> exactly(const Array &a, const Array &b, bool turned, Size s) {
-    std::vector<double> values;
-    for (const Want &want : product(a, b, turned, s))
-      values.push_back(want.value);
-    return values;
-  }
 };
 
 constexpr Layout layouts[] = {Layout::nn, Layout::nt};
-
-Shape shapeB(Layout layout, int64_t N, int64_t K) { return layout == Layout::nt ? Shape{N, K} : Shape{K, N}; }
 
 // Small integers, whose sums are exact: every number of rows, and every edge.
 TEST_P(FewRowsTest, ProductsOfIntegersAreExact) {
   for (const Layout layout : layouts)
     for (const Size s : taken<Size>(GetParam(), {{1, 37, 45}, {3, 16, 16}, {8, 33, 7}, {5, 1, 50}, {2, 64, 1}}, 2)) {
-      const Array a = integers({s.M, s.K}, type(), 1), b = integers(shapeB(layout, s.N, s.K), type(), 1);
+      const Array a = integers({s.M, s.K}, type(), 1), b = integers(shapeB(layout, s), type(), 1);
       Array c = unwritten({s.M, s.N}, type());
       SCOPED_TRACE(testing::Message() << "layout " << static_cast<int>(layout) << " " << s.M << "x" << s.N << "x"
                                       << s.K);
       run(planMatmul(target(), layout, a, b, c, false, few(s.M)));
-      expectEqual("c", c.read(), exactly(a, b, layout == Layout::nt, s));
+      expectEqual("c", c.read(), exactProduct(layout, a, b, s));
     }
 }
 
@@ -64,10 +42,10 @@ TEST_P(FewRowsTest, AsPlansPick) {
   for (const Layout layout : layouts)
     for (const Size s :
          taken<Size>(GetParam(), {{1, 200, 1100}, {8, 70, 530}, {3, 4500, 40}, {2, 70, 2100}}, all ? 4 : 1)) {
-      const Array a = uniform({s.M, s.K}, type()), b = uniform(shapeB(layout, s.N, s.K), type());
+      const Array a = uniform({s.M, s.K}, type()), b = uniform(shapeB(layout, s), type());
       Array c = unwritten({s.M, s.N}, type());
       run(planMatmul(target(), layout, a, b, c));
-      expectClose("c", c, product(a, b, layout == Layout::nt, s));
+      expectClose("c", c, product(layout, a, b, s));
     }
 }
 
@@ -76,7 +54,7 @@ TEST_P(FewRowsTest, RowStridesAreFree) {
   const Size s = {3, 20, 40};
   for (const Layout layout : layouts) {
     const Array a = integers({s.M, s.K + 5}, type(), 1);
-    const Shape whole = shapeB(layout, s.N + 3, s.K + 7);
+    const Shape whole = shapeB(layout, {s.M, s.N + 3, s.K + 7});
     const Array b = integers(whole, type(), 1);
     Array c = integers({s.M, s.N + 9}, type(), 3);
     const TensorRef part =
@@ -100,7 +78,7 @@ TEST_P(FewRowsTest, EveryEpilogue) {
   const Size s = {3, 40, 24};
   const Array a = integers({s.M, s.K}, type(), 1), b = integers({s.K, s.N}, type(), 1),
               bias = integers({s.N}, type(), 4), residual = integers({s.M, s.N}, type(), 4);
-  const std::vector<double> sums = exactly(a, b, false, s);
+  const std::vector<double> sums = exactProduct(Layout::nn, a, b, s);
   const auto wanted = [&](auto of) {
     std::vector<double> want;
     for (int64_t i = 0; i < s.M * s.N; ++i)
@@ -136,18 +114,17 @@ TEST_P(FewRowsTest, EveryEpilogue) {
   Array preact = unwritten({s.M, s.N}, type()), gelu = unwritten({s.M, s.N}, type());
   run(planMatmulGelu(target(), Layout::nn, a, b, bias, preact.ref(), gelu, config));
   expectEqual("preact", preact.read(), wanted([](double sum, double bias, double) { return sum + bias; }));
-  std::vector<Want> geluOf;
+  std::vector<Want> activated;
   for (const double x : preact.read())
-    geluOf.push_back(
-        {x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))), 10 * transcendental * std::abs(x)});
-  expectClose("gelu", gelu, geluOf);
+    activated.push_back({geluOf(x), 10 * transcendental * std::abs(x)});
+  expectClose("gelu", gelu, activated);
 }
 
 // Numbers after a row of A, and after B's last row, do not affect a sum, although the last iteration is padded.
 TEST_P(FewRowsTest, WhatLiesBehindIsNotRead) {
   const Size s = {1, 20, 21};
   for (const Layout layout : layouts) {
-    Array a = integers({2, s.K + 3}, type(), 1), b = integers(shapeB(layout, s.N + 3, s.K + 3), type(), 1);
+    Array a = integers({2, s.K + 3}, type(), 1), b = integers(shapeB(layout, {s.M, s.N + 3, s.K + 3}), type(), 1);
     const int64_t width = b.ref().extents[1];
     for (int64_t m = 0; m < 2; ++m)
       for (int64_t k = m == 0 ? s.K : 0; k < s.K + 3; ++k)

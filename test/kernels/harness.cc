@@ -201,4 +201,31 @@ void expectEqual(const char *what, const std::vector<double> &got, const std::ve
   expectClose(what, got, exact, i32);
 }
 
+static double tanhOfGelu(double x) { return std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)); }
+double geluOf(double x) { return x / 2 * (1 + tanhOfGelu(x)); }
+double geluSlopeOf(double x) {
+  const double t = tanhOfGelu(x);
+  return (1 + t) / 2 + x / 2 * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
+}
+
+std::vector<Want> KernelTest::product(Layout layout, const Array &a, const Array &b, ProductSize s) const {
+  std::vector<Want> c(s.M * s.N);
+  for (int64_t m = 0; m < s.M; ++m)
+    for (int64_t n = 0; n < s.N; ++n)
+      for (int64_t k = 0; k < s.K; ++k) {
+        const double term = (layout == Layout::tn ? a[k * s.M + m] : a[m * s.K + k]) *
+                            (layout == Layout::nt ? b[n * s.K + k] : b[k * s.N + n]);
+        c[m * s.N + n].value += term;
+        c[m * s.N + n].slack += std::abs(term) * productError(s.K);
+      }
+  return c;
+}
+
+std::vector<double> KernelTest::exactProduct(Layout layout, const Array &a, const Array &b, ProductSize s) const {
+  std::vector<double> values;
+  for (const Want &want : product(layout, a, b, s))
+    values.push_back(want.value);
+  return values;
+}
+
 } // namespace kiln

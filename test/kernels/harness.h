@@ -34,6 +34,22 @@ void PrintTo(const Machine &machine, std::ostream *out);
 /// `cpu_generic_bf16`: how GoogleTest names an instance.
 std::string machineName(const testing::TestParamInfo<Machine> &info);
 
+// Cases of tests in which each case compiles its own kernel.
+
+/// Whether the machine runs every case. Types and processors differ in the compiled code, not in the results: one type
+/// on one device of each pipeline runs all cases, and the others run a few.
+inline bool takesAll(const Machine &machine) {
+  const auto &[device, type, precision] = machine;
+  return type == f32 && precision == Precision::ieee && !device.starts_with("cuda");
+}
+
+/// The cases that the machine runs: all, or the first `few`.
+template <class Case> std::vector<Case> taken(const Machine &machine, std::vector<Case> all, size_t few) {
+  if (!takesAll(machine))
+    all.erase(all.begin() + static_cast<ptrdiff_t>(few), all.end());
+  return all;
+}
+
 /// Unit roundoff: the largest relative error of rounding to `type`. 2⁻²⁴ for f32, 2⁻⁸ for bf16.
 double unit(Type type);
 /// The largest error of rounding a number too small for that: half of the smallest number of `type`.
@@ -51,6 +67,17 @@ struct Want {
   double value = 0;
   double slack = 0;
 };
+
+/// gelu in its tanh form, and its derivative.
+double geluOf(double x);
+double geluSlopeOf(double x);
+
+/// The extents of a matrix product, and those of its operands in a layout.
+struct ProductSize {
+  int64_t M, N, K;
+};
+inline Shape shapeA(Layout layout, ProductSize s) { return layout == Layout::tn ? Shape{s.K, s.M} : Shape{s.M, s.K}; }
+inline Shape shapeB(Layout layout, ProductSize s) { return layout == Layout::nt ? Shape{s.N, s.K} : Shape{s.K, s.N}; }
 
 /// A tensor on the device and the values it was made with, as rounded to its type.
 struct Array {
@@ -78,6 +105,10 @@ protected:
   Precision precision() const { return GetParam().precision; }
   /// productError on this machine.
   double productError(int64_t n) const { return kiln::productError(n, GetParam()); }
+
+  /// op(A) · op(B) in double precision, with the error that a `dot` may have; and alone.
+  std::vector<Want> product(Layout layout, const Array &a, const Array &b, ProductSize s) const;
+  std::vector<double> exactProduct(Layout layout, const Array &a, const Array &b, ProductSize s) const;
 
   /// `values`, rounded to `type`.
   Array array(Shape extents, Type type, std::vector<double> values);

@@ -7,7 +7,6 @@
 #include "test/expect_error.h"
 #include "test/kernels/harness.h"
 #include "test/kernels/host_dropout.h"
-#include "test/kernels/taken.h"
 
 #include <cmath>
 
@@ -23,19 +22,13 @@ struct Formula {
 
 double below(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
-double tanhOf(double x) { return std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)); }
 
 const std::vector<Formula> formulas = {
     {Activation::gelu_erf, [](double x) { return x * below(x); },
      [](double x) { return below(x) + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI); }, 1.13, 1},
     {Activation::relu, [](double x) { return std::max(x, 0.0); }, [](double x) { return x > 0 ? 1.0 : 0.0; }, 1, 0},
     {Activation::none, [](double x) { return x; }, [](double) { return 1.0; }, 1, 0},
-    {Activation::gelu, [](double x) { return x / 2 * (1 + tanhOf(x)); },
-     [](double x) {
-       const double t = tanhOf(x);
-       return (1 + t) / 2 + x / 2 * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
-     },
-     1.13, 1},
+    {Activation::gelu, geluOf, geluSlopeOf, 1.13, 1},
     {Activation::relu2, [](double x) { return x > 0 ? x * x : 0; }, [](double x) { return x > 0 ? 2 * x : 0; }, 12, 2},
     {Activation::silu, [](double x) { return x * logistic(x); },
      [](double x) { return logistic(x) * (1 + x * (1 - logistic(x))); }, 1.1, 0.5}};
@@ -46,18 +39,6 @@ protected:
   static constexpr int64_t key = 77, base = 3;
   MatmulConfig small() const { return {.bm = 32, .bn = 32, .bk = 16, .precision = precision()}; }
 
-  /// op(A) · B with B stored (K, N), or (N, K) if transposed.
-  std::vector<Want> product(const Array &a, const Array &b, bool turned) {
-    std::vector<Want> c(M * N);
-    for (int64_t m = 0; m < M; ++m)
-      for (int64_t n = 0; n < N; ++n)
-        for (int64_t k = 0; k < K; ++k) {
-          const double term = a[m * K + k] * (turned ? b[n * K + k] : b[k * N + n]);
-          c[m * N + n].value += term;
-          c[m * N + n].slack += std::abs(term) * productError(K);
-        }
-    return c;
-  }
   /// Dropout in sequences of 11 of 12 rows, from the third of a step on.
   Dropout dropout(double chance, DropoutKind kind = DropoutKind::inverted) {
     rngState = Tensor(device, i64, {2});
@@ -85,7 +66,7 @@ TEST_P(LinearTest, AppliesEveryActivation) {
                       .activation = f.activation,
                       .preact = preact.ref()},
                      small()));
-      std::vector<Want> before = product(a, b, false), after;
+      std::vector<Want> before = product(Layout::nn, a, b, {M, N, K}), after;
       for (int64_t i = 0; i < M * N; ++i) {
         before[i].value += biased ? bias[i % N] : 0;
         before[i].slack += 2 * roundoff;
@@ -129,7 +110,7 @@ TEST_P(LinearTest, CarriesAGradientThroughEveryActivation) {
     }
     run(planLinearBackward(target(), Layout::nt, a, b, from, {.activation = f.activation, .from = from.ref()},
                            small()));
-    std::vector<Want> want = product(a, b, true);
+    std::vector<Want> want = product(Layout::nt, a, b, {M, N, K});
     for (int64_t i = 0; i < M * N; ++i) {
       const double slope = f.slope(from[i]); // its own error: a few roundings of terms below 10
       want[i].slack = want[i].slack * std::abs(slope) + std::abs(want[i].value) * 10 * 2 * transcendental;
@@ -160,7 +141,7 @@ TEST_P(LinearTest, DropsBeforeTheResidual) {
                     .residual = added ? std::optional(c.ref()) : std::nullopt},
                    small()));
     std::vector<double> want;
-    const std::vector<Want> sum = product(a, b, false);
+    const std::vector<Want> sum = product(Layout::nn, a, b, {M, N, K});
     for (int64_t i = 0; i < M * N; ++i) {
       const double y = sum[i].value + (biased ? bias[i % N] : 0);
       want.push_back((activation == Activation::relu ? std::max(y, 0.0) : y) * mask(d, i) + (added ? c[i] : 0));
@@ -181,7 +162,7 @@ TEST_P(LinearTest, CarriesAGradientThroughTheMask) {
     Array c = unwritten({M, N}, type());
     run(planLinearBackward(target(), Layout::nt, a, b, c, {activation, from.ref(), d}, small()));
     std::vector<double> want;
-    const std::vector<Want> sum = product(a, b, true);
+    const std::vector<Want> sum = product(Layout::nt, a, b, {M, N, K});
     for (int64_t i = 0; i < M * N; ++i)
       want.push_back(sum[i].value * mask(d, i) *
                      (activation == Activation::none    ? 1

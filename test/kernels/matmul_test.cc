@@ -11,9 +11,7 @@ namespace {
 
 class MatmulTest : public KernelTest {
 protected:
-  struct Size {
-    int64_t M, N, K;
-  };
+  using Size = ProductSize;
   /// Multiples of the tile, one less and one more, single rows and columns.
   const std::vector<Size> sizes = {{64, 64, 64}, {65, 33, 17}, {1, 70, 40}, {31, 1, 33}, {40, 96, 1}};
   MatmulConfig small() const { return {.bm = 32, .bn = 32, .bk = 16, .precision = precision()}; }
@@ -21,32 +19,6 @@ protected:
     MatmulConfig config = small();
     config.split = 32;
     return config;
-  }
-
-  Shape shapeA(Layout layout, Size s) { return layout == Layout::tn ? Shape{s.K, s.M} : Shape{s.M, s.K}; }
-  Shape shapeB(Layout layout, Size s) { return layout == Layout::nt ? Shape{s.N, s.K} : Shape{s.K, s.N}; }
-
-  /// op(A) · op(B) in double.
-  std::vector<Want> product(Layout layout, const Array &a, const Array &b, Size s) {
-    std::vector<Want> c(s.M * s.N);
-    for (int64_t m = 0; m < s.M; ++m)
-      for (int64_t n = 0; n < s.N; ++n) {
-        Want &want = c[m * s.N + n];
-        for (int64_t k = 0; k < s.K; ++k) {
-          const double left = layout == Layout::tn ? a[k * s.M + m] : a[m * s.K + k];
-          const double right = layout == Layout::nt ? b[n * s.K + k] : b[k * s.N + n];
-          want.value += left * right;
-          want.slack += std::abs(left * right) * productError(s.K);
-        }
-      }
-    return c;
-  }
-
-  std::vector<double> exactProduct(Layout layout, const Array &a, const Array &b, Size s) {
-    std::vector<double> values;
-    for (const Want &want : product(layout, a, b, s))
-      values.push_back(want.value);
-    return values;
   }
 
   void expectBiasAndResidual(Size s, const MatmulConfig &config);
@@ -63,13 +35,6 @@ protected:
 const std::vector<Machine> warpgroupMachines = {{"simulator:sm_90a", bf16}, {"simulator:sm_90a", f16}};
 
 constexpr Layout layouts[] = {Layout::nn, Layout::nt, Layout::tn};
-
-/// gelu in its tanh form, and its derivative.
-double geluOf(double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
-double geluSlopeOf(double x) {
-  const double t = std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
-  return (1 + t) / 2 + x / 2 * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
-}
 
 void MatmulTest::expectBiasAndResidual(Size s, const MatmulConfig &config) {
   Array a = integers({s.M, s.K}, type(), 1), b = integers({s.K, s.N}, type(), 1), bias = integers({s.N}, type(), 9);
