@@ -1,6 +1,8 @@
-// Creates and reuses MLIR contexts; writes a compilation's stages to files (KILN_DUMP).
+// Looks up executables by the words of their keys; creates and reuses MLIR contexts; writes a compilation's stages to
+// files (KILN_DUMP).
 
 #include "runtime/Compilation.h"
+
 #include "dialect/dsl/Types.h"
 #include "dialect/tile/TileDialect.h"
 #include "lowering/Driver.h"
@@ -11,6 +13,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +24,113 @@
 namespace fs = std::filesystem;
 
 namespace kiln {
+
+static int64_t extentOf(const std::vector<Arg> &args, std::pair<int, int> place) {
+  return args[place.first].ref.extents[place.second];
+}
+
+/// The facts selected by these bits; all facts if the bits are of other kinds of arguments.
+static FactWords masked(FactWords facts, const FactWords &bits) {
+  for (size_t i = 0; facts.size() == bits.size() && i < bits.size(); ++i)
+    facts[i] &= bits[i];
+  return facts;
+}
+
+FactWords Source::keyOf(const FactWords &given, const std::vector<Arg> &args) const {
+  FactWords facts = masked(given, relevant);
+  for (const std::pair<int, int> &place : staticExtents)
+    facts.push_back(extentOf(args, place));
+  return facts;
+}
+
+PendingExecutable Source::find(const FactWords &facts, const std::vector<Arg> &args) {
+  const std::lock_guard lock(mutex);
+  if (variants.empty())
+    return {};
+  // Arguments of another number or other ranks may lack one of the extents, and then have no key. findAmong() compares
+  // the facts, which include number and ranks, before it reads extents.
+  for (const std::pair<int, int> &place : staticExtents)
+    if (place.first >= static_cast<int>(args.size()) || place.second >= args[place.first].ref.rank())
+      return findAmong(facts, args);
+  const FactWords key = keyOf(facts, args);
+  if (const auto found = known.find(key); found != known.end())
+    return found->second;
+  const PendingExecutable found = findAmong(facts, args);
+  if (!found)
+    return found;
+  constexpr size_t maxKnown = 1024;
+  if (known.size() >= maxKnown) // many extents of which only another variant asks; find() enters the used ones again
+    known.clear();
+  known.emplace(key, found);
+  return found;
+}
+
+PendingExecutable Source::findAmong(const FactWords &facts, const std::vector<Arg> &args) const {
+  for (const Variant &variant : variants)
+    if (variant.facts == masked(facts, variant.relevant) &&
+        std::all_of(variant.extents.begin(), variant.extents.end(),
+                    [&](const auto &extent) { return extentOf(args, extent.first) == extent.second; }))
+      return variant.pending;
+  return {};
+}
+
+void Source::add(const FactWords &facts, const std::vector<Arg> &args, const StaticExtents &more,
+                 const std::set<int> &written, PendingExecutable pending) {
+  const std::lock_guard lock(mutex);
+  Variant variant{relevantBits(facts, args.size(), written), {}, {}, std::move(pending)};
+  variant.facts = masked(facts, variant.relevant);
+  const StaticExtents extentsBefore = staticExtents;
+  const FactWords relevantBefore = relevant;
+  staticExtents.insert(more.begin(), more.end());
+  if (relevant.size() != variant.relevant.size()) // other kinds of arguments than before: all bits
+    relevant.assign(variant.relevant.size(), variants.empty() ? 0 : ~uint64_t{0});
+  for (size_t i = 0; i < relevant.size(); ++i)
+    relevant[i] |= variant.relevant[i];
+  if (staticExtents != extentsBefore || relevant != relevantBefore)
+    known.clear(); // the keys have changed; find() enters the variants again when they are needed
+  for (const std::pair<int, int> &place : more)
+    variant.extents.emplace_back(place, extentOf(args, place));
+  variants.push_back(std::move(variant));
+}
+
+void Source::remove(const PendingExecutable &pending) {
+  const std::lock_guard lock(mutex);
+  variants.remove_if([&](const Variant &variant) { return variant.pending == pending; });
+  std::erase_if(known, [&](const auto &entry) { return entry.second == pending; });
+}
+
+std::shared_ptr<Source> MemoryCache::source(const std::string &device, const Kernel &kernel,
+                                            const std::string &config) {
+  const auto find = [&]() -> std::shared_ptr<Source> {
+    const auto found = sources.find(kernel.identity.get());
+    if (found != sources.end())
+      for (const std::shared_ptr<Source> &source : found->second)
+        if (source->config == config && source->device == device)
+          return source;
+    return nullptr;
+  };
+  {
+    const std::shared_lock lock(mutex);
+    if (std::shared_ptr<Source> source = find())
+      return source;
+  }
+  const std::unique_lock lock(mutex);
+  if (std::shared_ptr<Source> source = find())
+    return source;
+  auto source = std::make_shared<Source>();
+  source->kernel = kernel.identity;
+  source->device = device;
+  source->config = config;
+  sources[kernel.identity.get()].push_back(source);
+  return source;
+}
+
+void MemoryCache::clear() noexcept {
+  const std::unique_lock lock(mutex);
+  sources.clear();
+}
+
+// --- Contexts -------------------------------------------------------------------------------------------------------
 
 /// Compilations before a context is replaced.
 static constexpr int maxServed = 64;
@@ -51,6 +161,8 @@ void ContextPool::give(std::unique_ptr<Context> context) {
   const std::lock_guard lock(mutex);
   idle.push_back(std::move(context));
 }
+
+// --- Stages ---------------------------------------------------------------------------------------------------------
 
 /// Digits of the key in file names, which distinguish a kernel's specialisations.
 static constexpr size_t shortKey = 12;

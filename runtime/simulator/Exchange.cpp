@@ -42,6 +42,11 @@ template <auto function, size_t memberSlot> static void byGroups(Warp &warp, con
   forGroups(warp, step, step.slots[memberSlot], [&](Mask members) { function(warp, step, members); });
 }
 
+static void takeSync(Decoder &d) {
+  if (!d.take("sync"))
+    d.unsupported("only with .sync");
+}
+
 enum class Shuffle : uint8_t { up, down, bfly, idx };
 
 /// d[lane] = a[source lane] if the source lane is in the segment that c describes; otherwise a[lane].
@@ -91,8 +96,7 @@ static void shuffle(Warp &warp, const Step &step, Mask members) {
 }
 
 static void decodeShfl(Decoder &d) {
-  if (!d.take("sync"))
-    d.unsupported("only with .sync");
+  takeSync(d);
   const int mode = d.takeOne({"up", "down", "bfly", "idx"});
   if (mode < 0 || d.type() != Type::b32)
     d.unsupported();
@@ -123,8 +127,7 @@ static void vote(Warp &warp, const Step &step, Mask members) {
 }
 
 static void decodeVote(Decoder &d) {
-  if (!d.take("sync"))
-    d.unsupported("only with .sync");
+  takeSync(d);
   const int mode = d.takeOne({"all", "any", "uni", "ballot"});
   const Type type = d.type();
   if (mode < 0 || type != (mode == 3 ? Type::b32 : Type::pred))
@@ -165,8 +168,7 @@ static void decodeMatch(Decoder &d) {
   const bool all = d.take("all");
   if (!all && !d.take("any"))
     d.wrong("'.all' or '.any'");
-  if (!d.take("sync"))
-    d.unsupported("only with .sync");
+  takeSync(d);
   const Type type = d.type();
   d.expectCount(3, 3);
   const auto results = d.elements(d.operand(0));
@@ -204,8 +206,7 @@ static void reduceFloats(Warp &warp, const Step &step, Mask members) {
 }
 
 static void decodeRedux(Decoder &d) {
-  if (!d.take("sync"))
-    d.unsupported("only with .sync");
+  takeSync(d);
   const int operation = d.takeOne({"add", "min", "max", "and", "or", "xor"}); // as of AtomicOperation
   const bool magnitudes = d.take("abs"), nan = d.take("NaN");
   const Type type = d.type();
@@ -235,8 +236,7 @@ static void elect(Warp &warp, const Step &step, Mask members) {
 }
 
 static void decodeElect(Decoder &d) {
-  if (!d.take("sync"))
-    d.unsupported("only with .sync");
+  takeSync(d);
   d.expectCount(2, 2);
   const auto results = d.elements(d.operand(0));
   if (results.size() != 2 || results[1].kind == ptx::Operand::Kind::sink)

@@ -283,13 +283,17 @@ static void runCopyArrival(Warp &warp, const Step &step) {
   });
 }
 
+static void takeB64(Decoder &d) {
+  if (d.type() != Type::b64)
+    d.wrong("'.b64'");
+}
+
 void decodeCopyArrival(Decoder &d) {
   if (!d.take("arrive"))
     d.unsupported();
   const bool noinc = d.take("noinc");
   const Space space = d.space();
-  if (d.type() != Type::b64)
-    d.wrong("'.b64'");
+  takeB64(d);
   d.expectCount(1, 1);
   AccessShape shape;
   const Decoder::Address address = d.address(d.operand(0), space);
@@ -315,8 +319,7 @@ static Step &emitAt(Decoder &d, Handler handler, Space space, size_t at, Type op
 static void decodeArrive(Decoder &d, bool isDrop, bool isRelaxed) {
   const bool expectsBytes = d.take("expect_tx"), incomplete = d.take("noComplete");
   const Space space = d.space();
-  if (d.type() != Type::b64)
-    d.wrong("'.b64'");
+  takeB64(d);
   d.expectCount(expectsBytes || incomplete ? 3 : 2, 3);
   const Operand &state = d.operand(0);
   const uint32_t result = state.kind == Operand::Kind::sink ? Step::none : d.result(0, Type::b64);
@@ -328,8 +331,7 @@ static void decodeArrive(Decoder &d, bool isDrop, bool isRelaxed) {
 static void decodeWait(Decoder &d, bool isTry, bool isRelaxed) {
   const bool parity = d.take("parity");
   const Space space = d.space();
-  if (d.type() != Type::b64)
-    d.wrong("'.b64'");
+  takeB64(d);
   d.expectCount(3, isTry ? 4 : 3);
   if (d.count() == 4) // the time limit
     d.source(3, Type::u32);
@@ -341,8 +343,7 @@ static void decodeWait(Decoder &d, bool isTry, bool isRelaxed) {
 
 static void decodePlain(Decoder &d, Handler handler, size_t operands) {
   const Space space = d.space();
-  if (d.type() != Type::b64)
-    d.wrong("'.b64'");
+  takeB64(d);
   d.expectCount(operands, operands);
   emitAt(d, handler, space, 0, Type::u32, 0);
 }
@@ -372,8 +373,7 @@ static void decodeMbarrier(Decoder &d) {
   case 7:
     return decodeWait(d, operation == 7, isRelaxed);
   case 8:
-    if (d.type() != Type::b64)
-      d.wrong("'.b64'");
+    takeB64(d);
     d.expectCount(2, 2);
     d.emit(elementwise<uint32_t, uint64_t>(
                [](uint64_t state) { return static_cast<uint32_t>(Mbarriers::Object::pendingOf(state)); }),

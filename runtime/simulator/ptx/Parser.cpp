@@ -29,6 +29,10 @@ private:
   bool accept(char mark) { return tokens.accept(mark); }
   void expect(char mark) { tokens.expect(mark); }
   int64_t integer(const char *what);
+  void passPragma() {
+    while (!accept(';'))
+      tokens.advanceWithin("';'");
+  }
 
   // --- Module ------------------------------------------------------------------------------------------------------
   void parseDirective();
@@ -48,8 +52,7 @@ private:
   void parseRegisters(Scopes &scopes);
   void parseLoc();
   void parseInstruction(Function &function, Scopes &scopes);
-  void parseBranchTargets(Scopes &scopes, std::string_view name);
-  void parseCallTargets(Scopes &scopes, std::string_view name);
+  template <class Find> std::vector<int> parseList(Find find);
   Prototype parsePrototype();
   void parseAlias();
   void resolveAliases();
@@ -117,8 +120,7 @@ void Parser::parseDirective() {
   } else if (name == "alias") {
     parseAlias();
   } else if (name == "pragma") {
-    while (!accept(';'))
-      tokens.advanceWithin("';'");
+    passPragma();
   } else if (name == "entry" || name == "func") {
     parseFunctionOrPass(name == "entry", isExternal);
   } else if (const std::optional<Space> space = spaceNamed(name)) {
@@ -286,8 +288,7 @@ void Parser::parsePerformance(Function &function) {
     if (name == "noreturn" || name == "explicitcluster" || name == "abi_preserve" || name == "abi_preserve_control")
       continue;
     if (name == "pragma") {
-      while (!accept(';'))
-        tokens.advanceWithin("';'");
+      passPragma();
       continue;
     }
     std::array<int, 3> extents = {1, 1, 1};
@@ -416,11 +417,8 @@ void Parser::parseBodyDirective(Scopes &scopes) {
     return parseRegisters(scopes);
   if (name == "loc")
     return parseLoc();
-  if (name == "pragma") {
-    while (!accept(';'))
-      tokens.advanceWithin("';'");
-    return;
-  }
+  if (name == "pragma")
+    return passPragma();
   const std::optional<Space> space = spaceNamed(name);
   if (!space)
     fail("a directive of a function's body");
@@ -477,26 +475,15 @@ void Parser::parseLoc() {
   }
 }
 
-void Parser::parseBranchTargets(Scopes &scopes, std::string_view name) {
-  std::vector<int> labels;
+/// Names with commas, up to a semicolon, by the number that `find` gives them.
+template <class Find> std::vector<int> Parser::parseList(Find find) {
+  std::vector<int> list;
   do {
-    labels.push_back(scopes.label(token().text));
+    list.push_back(find(token().text));
     advance();
   } while (accept(','));
   expect(';');
-  scopes.addBranchTargets(name, std::move(labels));
-}
-
-void Parser::parseCallTargets(Scopes &scopes, std::string_view name) {
-  std::vector<int> functions;
-  do {
-    functions.push_back(module.find(token().text));
-    if (functions.back() < 0)
-      fail("a function that stands before");
-    advance();
-  } while (accept(','));
-  expect(';');
-  scopes.addCallTargets(name, std::move(functions));
+  return list;
 }
 
 /// `(.param .b32 _) _ (.param .b64 _, .param .align 8 .b8 _[16])`, with or without results and parameters.
@@ -542,11 +529,16 @@ void Parser::parseInstruction(Function &function, Scopes &scopes) {
   if (instruction.guard < 0 && accept(':')) {
     if (token().isSuffix("branchtargets")) {
       advance();
-      return parseBranchTargets(scopes, name);
+      return scopes.addBranchTargets(name, parseList([&](std::string_view label) { return scopes.label(label); }));
     }
     if (token().isSuffix("calltargets")) {
       advance();
-      return parseCallTargets(scopes, name);
+      return scopes.addCallTargets(name, parseList([&](std::string_view function) {
+                                     const int index = module.find(function);
+                                     if (index < 0)
+                                       fail("a function that stands before");
+                                     return index;
+                                   }));
     }
     if (token().isSuffix("callprototype")) {
       advance();
