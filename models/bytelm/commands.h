@@ -2,10 +2,10 @@
 
 #pragma once
 
-#include "models/bytelm/config.h"
-#include "models/generate/generation_options.h"
+#include "models/bytelm/network.h"
+#include "models/generate/sample_command.h"
+#include "models/train/curves.h"
 #include "models/train/options.h"
-#include "models/train/plot.h"
 
 #include <variant>
 

@@ -127,19 +127,20 @@ std::string JsonObject::text(const std::string &name) const {
   return at(name).get<std::string>();
 }
 
-std::vector<double> JsonObject::numbers(const std::string &name) const {
+const Json &JsonObject::list(const std::string &name, const char *what, bool (*isItem)(const Json &)) const {
   const Json &list = at(name);
-  if (!list.is_array() || !std::all_of(list.begin(), list.end(), [](const Json &item) { return item.is_number(); }))
-    reject(name, "a list of numbers");
-  return list.get<std::vector<double>>();
+  if (!list.is_array() || !std::all_of(list.begin(), list.end(), isItem))
+    reject(name, fmt::format("a list of {}", what));
+  return list;
+}
+
+std::vector<double> JsonObject::numbers(const std::string &name) const {
+  return list(name, "numbers", [](const Json &item) { return item.is_number(); }).get<std::vector<double>>();
 }
 
 std::vector<int64_t> JsonObject::naturals(const std::string &name) const {
-  const Json &list = at(name);
-  if (!list.is_array() || !std::all_of(list.begin(), list.end(),
-                                       [](const Json &item) { return item.is_number_unsigned() && isInteger(item); }))
-    reject(name, "a list of integers from 0");
-  return list.get<std::vector<int64_t>>();
+  const auto isItem = [](const Json &item) { return item.is_number_unsigned() && isInteger(item); };
+  return list(name, "integers from 0", isItem).get<std::vector<int64_t>>();
 }
 
 bool JsonObject::isTextList(const std::string &name) const {
@@ -148,19 +149,14 @@ bool JsonObject::isTextList(const std::string &name) const {
 }
 
 std::vector<std::string> JsonObject::textList(const std::string &name) const {
-  if (!isTextList(name))
-    reject(name, "a list of texts");
-  return at(name).get<std::vector<std::string>>();
+  return list(name, "texts", [](const Json &item) { return item.is_string(); }).get<std::vector<std::string>>();
 }
 
 std::vector<std::pair<std::string, std::string>> JsonObject::textPairs(const std::string &name) const {
   const auto isPair = [](const Json &item) {
     return item.is_array() && item.size() == 2 && item[0].is_string() && item[1].is_string();
   };
-  const Json &list = at(name);
-  if (!list.is_array() || !std::all_of(list.begin(), list.end(), isPair))
-    reject(name, "a list of pairs of texts");
-  return list.get<std::vector<std::pair<std::string, std::string>>>();
+  return list(name, "pairs of texts", isPair).get<std::vector<std::pair<std::string, std::string>>>();
 }
 
 std::map<std::string, std::string> JsonObject::texts(const std::string &name) const {
@@ -177,12 +173,9 @@ JsonObject JsonObject::object(const std::string &name) const {
 }
 
 std::vector<JsonObject> JsonObject::objects(const std::string &name) const {
-  const Json &list = at(name);
-  if (!list.is_array() || !std::all_of(list.begin(), list.end(), [](const Json &item) { return item.is_object(); }))
-    reject(name, "a list of objects");
   std::vector<JsonObject> all;
-  for (size_t i = 0; i < list.size(); ++i)
-    all.push_back({path, fmt::format("{}{}[{}].", place, name, i), list[i]});
+  for (const Json &item : list(name, "objects", [](const Json &item) { return item.is_object(); }))
+    all.push_back({path, fmt::format("{}{}[{}].", place, name, all.size()), item});
   return all;
 }
 

@@ -35,7 +35,7 @@ public:
   int64_t batches() const { return std::ssize(begins) - 1; }
   std::vector<BatchShape> shapes() const;
   /// Micro-batch `number` of the endless stream, a function of seed and number: `tokens`, `targets`, `source tokens`
-  /// and `source ranges`, as in models/nn/encoder.h.
+  /// and `source ranges`, as in models/nn/encoder_decoder.h.
   HostBatch batch(int64_t number);
   /// Its shape, without making it.
   BatchShape shape(int64_t number) { return shapeOf(drawn(number)); }

@@ -13,8 +13,6 @@
 
 namespace kiln {
 
-using Json = nlohmann::ordered_json;
-
 static int64_t count(const Shape &extents) {
   int64_t n = 1;
   for (int64_t extent : extents)
@@ -45,7 +43,7 @@ std::map<std::string, std::string> blankChecksumsOf(const std::vector<HostTensor
 /// The header of a file with its length before it; the tensors follow.
 static std::string headerOf(const std::vector<HostTensor> &tensors,
                             const std::map<std::string, std::string> &metadata) {
-  Json header = Json::object();
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty())
     header["__metadata__"] = metadata;
   int64_t at = 0;

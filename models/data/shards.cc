@@ -3,15 +3,11 @@
 #include "models/data/shards.h"
 #include "dialect/dsl/Types.h"
 #include "models/data/files.h"
+#include "runtime/Files.h"
 
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <glob.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace kiln {
 
@@ -32,62 +28,17 @@ static std::vector<std::string> filesOf(const std::string &pattern) {
 /// Tokens of each file that are checked before a run begins; the others are checked when they are read.
 static constexpr int64_t lookedAt = int64_t{1} << 20;
 
-namespace {
-/// An open token file. It is not mapped, because a truncated file or a disk error would then kill the process.
-class TokenFile {
-public:
-  explicit TokenFile(const std::string &path) : path(path), file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    struct stat status = {};
-    if (file < 0 || ::fstat(file, &status) != 0)
-      fail();
-    if (!S_ISREG(status.st_mode)) {
-      ::close(file);
-      throw Error(fmt::format("expected a token file, but '{}' is not a regular file", path));
-    }
-    bytes = status.st_size;
-  }
-  TokenFile(const TokenFile &) = delete;
-  ~TokenFile() { ::close(file); }
-
-  void read(int64_t at, int64_t count, char *to) const {
-    while (count > 0) {
-      const ssize_t got = ::pread(file, to, count, at);
-      if (got < 0 && errno == EINTR)
-        continue;
-      if (got < 0)
-        fail();
-      if (got == 0)
-        throw Error(fmt::format("expected {} bytes more at byte {} of '{}', but the file ends: it has become shorter",
-                                count, at, path),
-                    Fault::device);
-      at += got;
-      to += got;
-      count -= got;
-    }
-  }
-
-  int64_t bytes = 0;
-
-private:
-  [[noreturn]] void fail() const {
-    throw Error(fmt::format("cannot read '{}': {}", path, std::strerror(errno)), Fault::device);
-  }
-  const std::string path;
-  const int file;
-};
-} // namespace
-
 TokenShards::TokenShards(const std::string &pattern, int64_t vocab) : vocab(vocab) {
   for (const std::string &path : filesOf(pattern)) {
     Shard &shard = shards.emplace_back(Shard{path});
-    const TokenFile file(path);
-    shard.bytes = file.bytes;
+    const InputFile file(path);
+    shard.bytes = file.size();
     int32_t header[3] = {};
     if (shard.bytes < headerBytes)
       throw Error(fmt::format("expected a header of {} bytes in '{}', but it has {}; a text has a name that does not "
                               "end in .bin",
                               headerBytes, path, shard.bytes));
-    file.read(0, sizeof(header), reinterpret_cast<char *>(header));
+    file.read(0, header, sizeof(header));
     const bool isNarrow = header[0] == narrowMagic && header[1] == narrowVersion;
     if (!isNarrow && !(header[0] == wideMagic && header[1] == wideVersion))
       throw Error(fmt::format("expected tokens ({}, version {}; or {}, version {}) in '{}', but got {}, version {}; a "
@@ -104,18 +55,24 @@ TokenShards::TokenShards(const std::string &pattern, int64_t vocab) : vocab(voca
   }
 }
 
+/// A file that was there when the run began. It is not mapped, because a truncated file or a disk error would then kill
+/// the process.
+static InputFile reopened(const std::string &path) try { return InputFile(path); } catch (const Error &error) {
+  throw Error(error.what(), Fault::device);
+}
+
 void TokenShards::read(const Shard &shard, int64_t begin, int64_t count, int32_t *to) const {
-  const TokenFile file(shard.path);
-  if (file.bytes != shard.bytes)
+  const InputFile file = reopened(shard.path);
+  if (file.size() != shard.bytes)
     throw Error(fmt::format("expected '{}' to have {} bytes, as when the run began, but it has {}", shard.path,
-                            shard.bytes, file.bytes),
+                            shard.bytes, file.size()),
                 Fault::device);
   const int64_t at = headerBytes + begin * shard.width;
   if (shard.width == 4) {
-    file.read(at, count * 4, reinterpret_cast<char *>(to));
+    file.read(at, to, count * 4);
   } else {
     std::vector<uint16_t> narrow(count);
-    file.read(at, count * 2, reinterpret_cast<char *>(narrow.data()));
+    file.read(at, narrow.data(), count * 2);
     std::copy(narrow.begin(), narrow.end(), to);
   }
   for (int64_t i = 0; i < count; ++i)
@@ -145,20 +102,15 @@ int64_t TokenShards::bytes() const {
 
 uint64_t TokenShards::hash() const {
   static constexpr int64_t samples = 1024, sampleBytes = 4096;
-  uint64_t hash = 0xcbf29ce484222325;
-  const auto add = [&](const char *from, int64_t count) {
-    for (int64_t i = 0; i < count; ++i)
-      hash = (hash ^ static_cast<uint8_t>(from[i])) * 0x100000001b3;
-  };
+  uint64_t hash = fnv1a("");
   for (const Shard &shard : shards) {
-    add(reinterpret_cast<const char *>(&shard.bytes), sizeof(shard.bytes));
+    hash = fnv1a({reinterpret_cast<const char *>(&shard.bytes), sizeof(shard.bytes)}, hash);
     const int64_t stride = std::max(sampleBytes, shard.bytes / samples);
-    const TokenFile file(shard.path);
-    std::vector<char> sample(sampleBytes);
+    const InputFile file = reopened(shard.path);
     for (int64_t at = 0; at < shard.bytes; at += stride) {
-      const int64_t count = std::min(sampleBytes, shard.bytes - at);
-      file.read(at, count, sample.data());
-      add(sample.data(), count);
+      std::string sample(std::min(sampleBytes, shard.bytes - at), '\0');
+      file.read(at, sample.data(), std::ssize(sample));
+      hash = fnv1a(sample, hash);
     }
   }
   return hash;
@@ -186,12 +138,9 @@ void writeShard(const std::string &path, std::span<const int32_t> tokens, int64_
   std::vector<uint16_t> narrow;
   if (isNarrow)
     narrow.assign(tokens.begin(), tokens.end());
-  const Bytes body =
-      isNarrow ? Bytes{narrow.data(), std::ssize(narrow) * 2} : Bytes{tokens.data(), std::ssize(tokens) * 4};
-  const std::string aside = path + ".part";
-  writeSynced(aside, {{header.data(), headerBytes}, body});
-  if (std::rename(aside.c_str(), path.c_str()) != 0)
-    throw Error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)), Fault::device);
+  replaceFile(path, std::vector<Bytes>{{header.data(), headerBytes},
+                                       isNarrow ? Bytes{narrow.data(), std::ssize(narrow) * 2}
+                                                : Bytes{tokens.data(), std::ssize(tokens) * 4}});
 }
 
 } // namespace kiln

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "models/data/token_stream.h"
+#include "models/data/batches.h"
 
 #include <span>
 #include <string>

@@ -3,6 +3,7 @@
 #include "models/data/text.h"
 #include "dialect/dsl/Types.h"
 #include "models/data/shards.h"
+#include "runtime/Files.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -40,13 +41,8 @@ struct Input {
 
 /// Throws unless `mode` is that of a file or a pipe; a device's text might never end.
 static void verifyKind(const std::string &path, mode_t mode) {
-  const char *const kind = S_ISDIR(mode)    ? "a folder"
-                           : S_ISCHR(mode)  ? "a device"
-                           : S_ISBLK(mode)  ? "a device"
-                           : S_ISSOCK(mode) ? "a socket"
-                                            : nullptr;
-  if (kind)
-    throw Error(fmt::format("expected a text file or a pipe, but '{}' is {}", path, kind));
+  if (!S_ISREG(mode) && !S_ISFIFO(mode))
+    throw Error(fmt::format("expected a text file or a pipe, but '{}' is {}", path, kindOf(mode)));
 }
 
 [[noreturn]] static void fail(const std::string &path) {

@@ -2,7 +2,7 @@
 
 #include "models/generate/bleu.h"
 #include "dialect/dsl/Types.h"
-#include "models/tokens/words.h"
+#include "models/tokens/split.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,6 +7,15 @@
 
 namespace kiln {
 
+ReadyPlan::ReadyPlan(const std::shared_ptr<Device> &device, const std::function<Plan(Arena &)> &plan) {
+  Arena measured;
+  workspace = Tensor(device, i8, {plan(measured).workspaceBytes});
+  const ArenaPlan places = measured.plan();
+  arena = Tensor(device, i8, {places.bytes});
+  Arena placed(places, arena.data());
+  launches = prepare(*device, plan(placed), workspace);
+}
+
 /// Positions of a text in one pass over a prompt: many for a long prompt, so that its GEMMs are efficient.
 static constexpr int64_t longPass = 128, shortPass = 16;
 
@@ -72,13 +81,7 @@ Generator::Pass &Generator::pass(int64_t places) {
   if (known != passes.end())
     return known->second;
   Pass made = {.places = places, .numbers = Tensor(device, i32, {options.sequences * (4 * places + 1)})};
-  Arena measured;
-  const int64_t scratch = plan(measured, places, made.numbers).workspaceBytes;
-  const ArenaPlan where = measured.plan();
-  made.workspace = Tensor(device, i8, {scratch});
-  made.arena = Tensor(device, i8, {where.bytes});
-  Arena arena(where, made.arena.data());
-  made.run = prepare(*device, plan(arena, places, made.numbers), made.workspace);
+  made.ready = ReadyPlan(device, [&](Arena &arena) { return plan(arena, places, made.numbers); });
   return passes.emplace(places, std::move(made)).first->second;
 }
 
@@ -106,7 +109,7 @@ void Generator::read(int64_t places, const std::function<int64_t(const Text &)> 
     text.cached += taken;
   }
   with.numbers.upload(numbers.data(), with.numbers.bytes());
-  with.run.run();
+  with.ready.launches.run();
 }
 
 std::vector<std::vector<float>> Generator::next() {

@@ -7,7 +7,7 @@
 
 #pragma once
 
-#include "models/nn/decoder_network.h"
+#include "models/nn/decoder.h"
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
 
@@ -15,6 +15,15 @@
 #include <span>
 
 namespace kiln {
+
+/// Launches that are planned and prepared once, with their memory: of inference, which keeps no activations.
+struct ReadyPlan {
+  ReadyPlan() = default;
+  /// `plan` is called twice: to measure its buffers, and with their places.
+  ReadyPlan(const std::shared_ptr<Device> &device, const std::function<Plan(Arena &)> &plan);
+  Tensor arena, workspace;
+  PreparedPlan launches;
+};
 
 class Generator {
 public:
@@ -51,8 +60,7 @@ private:
   struct Pass {
     int64_t places;
     Tensor numbers; // i32: tokens, positions, ranges, starts
-    Tensor arena, workspace;
-    PreparedPlan run;
+    ReadyPlan ready;
   };
 
   /// Number of tokens that are not in the cache yet.

@@ -1,9 +1,9 @@
-// The sampling loop.
+// The flags of text generation, and the sampling loop.
 
 #include "models/generate/sample_command.h"
 #include "models/data/random.h"
 #include "models/data/text.h"
-#include "models/generate/text_stream.h"
+#include "models/train/flags.h"
 #include "runtime/Streams.h"
 
 #include <algorithm>
@@ -13,6 +13,94 @@
 #include <utility>
 
 namespace kiln {
+
+//===-- Options -------------------------------------------------------------------------------------------------===//
+
+void addGenerationFlags(CLI::App *app, GenerationOptions &o, const std::string &unit, const std::string &without) {
+  app->add_option("--prompt", o.prompt, "text to continue (" + without + ")");
+  app->add_option("--prompt-file", o.promptFile, "file with the text to continue; '-' is standard input");
+  addNumber<int64_t>(app, "--" + unit + "s", o.tokens, unit + "s to write, at most")->capture_default_str();
+  addNumber<int64_t>(app, "--num", o.texts, "texts to generate, as one batch")->capture_default_str();
+  addNumber<double>(app, "--temperature", o.sampling.temperature, "0: always the likeliest " + unit)
+      ->capture_default_str();
+  addNumber<int64_t>(app, "--top-k", o.sampling.topK, "choose among the k most likely (0: all)")->capture_default_str();
+  addNumber<double>(app, "--top-p", o.sampling.topP, "choose among the most likely, whose probabilities add up to this")
+      ->capture_default_str();
+  addNumber<double>(app, "--min-p", o.sampling.minP,
+                    "choose among those with at least this share of the highest probability")
+      ->capture_default_str();
+  addNumber<double>(app, "--repetition-penalty", o.sampling.repetitionPenalty,
+                    "divides the logits of tokens that the text has already (1: none)")
+      ->capture_default_str();
+  app->add_option("--stop", o.stops, "end before this text, which is not printed; may be given several times")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  addNumber<uint64_t>(app, "--seed", o.seed, "seed of the draws")->capture_default_str();
+  app->add_flag("--speed", o.speed, "print the speed on standard error");
+}
+
+void verify(const GenerationOptions &o) {
+  if (o.tokens < 1)
+    throw Error(fmt::format("expected '--tokens' to be at least 1, but got {}", o.tokens));
+  if (o.texts < 1)
+    throw Error(fmt::format("expected '--num' to be at least 1, but got {}", o.texts));
+  if (o.prompt && o.promptFile)
+    throw Error("--prompt and --prompt-file exclude each other");
+  if (std::any_of(o.stops.begin(), o.stops.end(), [](const std::string &stop) { return stop.empty(); }))
+    throw Error("expected '--stop' to be a text of at least one byte, but got an empty one");
+  verify(o.sampling);
+}
+
+//===-- Streamed text -------------------------------------------------------------------------------------------===//
+
+/// Length of the UTF-8 character that begins with this byte; 0 if none does.
+static size_t lengthOf(unsigned char first) {
+  return first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+}
+
+/// Bytes of an incomplete character at the end of a text.
+static size_t unfinished(std::string_view text) {
+  for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xc0) != 0x80) // not a continuation byte
+      return lengthOf(byte) > back ? back : 0;
+  }
+  return 0;
+}
+
+size_t TextStream::held() const {
+  size_t most = unfinished(waiting);
+  for (const std::string &stop : stops)
+    for (size_t n = std::min(stop.size() - 1, waiting.size()); n > most; --n)
+      if (waiting.ends_with(std::string_view(stop).substr(0, n)))
+        most = n;
+  return most;
+}
+
+std::string TextStream::push(std::string_view bytes) {
+  if (stopped)
+    return {};
+  waiting += bytes;
+  size_t end = std::string::npos;
+  for (const std::string &stop : stops)
+    end = std::min(end, waiting.find(stop));
+  if (end != std::string::npos) {
+    stopped = true;
+    waiting.resize(end);
+    return finish();
+  }
+  const size_t shown = waiting.size() - held();
+  const std::string text = waiting.substr(0, shown);
+  waiting.erase(0, shown);
+  return text;
+}
+
+std::string TextStream::finish() {
+  std::string rest;
+  rest.swap(waiting);
+  return rest;
+}
+
+//===-- The command ---------------------------------------------------------------------------------------------===//
 
 static std::string promptOf(const GenerationOptions &o) {
   if (!o.promptFile)

@@ -2,10 +2,10 @@
 
 #pragma once
 
-#include "models/generate/generation_options.h"
+#include "models/generate/sample_command.h"
 #include "models/gpt2/config.h"
+#include "models/train/curves.h"
 #include "models/train/options.h"
-#include "models/train/plot.h"
 
 #include <variant>
 

@@ -1,10 +1,12 @@
-// The config of a GPT-2 and its variants.
+// The config of a GPT-2 and its variants, its config.json, and presets.
 
 #pragma once
 
 #include "dialect/dsl/Types.h"
 #include "models/nn/dropout.h"
 #include "models/train/settings.h"
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace kiln {
 
@@ -60,5 +62,36 @@ double flopsOfStep(const Gpt2Config &config, int64_t sequences, int64_t length, 
 inline double flopsOfStep(const Gpt2Config &config, int64_t sequences) {
   return flopsOfStep(config, sequences, config.context);
 }
+
+//===-- config.json ---------------------------------------------------------------------------------------------===//
+// config.json, the file next to a model's weights that describes the model, as in Hugging Face's library.
+
+/// The config.json of a model with weights of type `saved`. A variant, and a model of plain dropout, which scales in
+/// evaluation, have a model_type of their own, which Hugging Face's library refuses.
+nlohmann::ordered_json configJson(const Gpt2Config &config, Type saved = f32);
+
+/// Reads the model of config.json in `folder`, a checkpoint or a Hugging Face model. Throws Error that names the field
+/// for unsupported values and unknown fields. The type of the weights there is ignored.
+Gpt2Config readConfig(const std::string &folder);
+
+/// Reads the training dropout of config.json in `folder`: embd_pdrop, resid_pdrop and attn_pdrop, 0 if missing, and
+/// Kiln's own mlp_pdrop and dropout_kind.
+DropoutOptions dropoutIn(const std::string &folder);
+
+//===-- Presets -------------------------------------------------------------------------------------------------===//
+
+/// A preset.
+struct NamedGpt2 {
+  Gpt2Config config;
+  TrainSettings settings;
+};
+/// The preset `nano`; `d2` … `d48` by depth (d12, d24, d36 and d48 are OpenAI's four sizes); `llmc-124m`, d12 with
+/// llm.c's settings; `annotated`, `mlp-first` and their `-small` forms, GPT-2 variants. Throws Error with all names for
+/// another one.
+NamedGpt2 gpt2Named(const std::string &name);
+/// The name of the preset among nano … d48 with the nearest number of parameters, by ratio.
+std::string nearestGpt2(const Gpt2Config &config);
+/// All names of presets.
+std::vector<std::string> gpt2Names();
 
 } // namespace kiln

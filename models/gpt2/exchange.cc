@@ -1,12 +1,10 @@
 // Converts llm.c's files to checkpoints, and back.
 
 #include "models/gpt2/commands.h"
-#include "models/gpt2/config_json.h"
+#include "models/gpt2/config.h"
 #include "models/gpt2/llmc.h"
 #include "models/gpt2/network.h"
-#include "models/gpt2/presets.h"
-#include "models/gpt2/tokens_of.h"
-#include "models/gpt2/trained_model.h"
+#include "models/gpt2/pretrained.h"
 #include "models/tokens/files.h"
 #include "models/train/run_folder.h"
 #include "runtime/Streams.h"

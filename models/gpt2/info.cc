@@ -1,12 +1,11 @@
 // Prints the cost of a model.
 
 #include "models/gpt2/commands.h"
+#include "models/gpt2/config.h"
 #include "models/gpt2/network.h"
-#include "models/gpt2/presets.h"
-#include "models/parallel/exchange_plan.h"
-#include "models/train/configured.h"
+#include "models/parallel/shards.h"
 #include "models/train/memory.h"
-#include "models/train/memory_planner.h"
+#include "models/train/settings.h"
 #include "runtime/Streams.h"
 
 #include <fmt/format.h>

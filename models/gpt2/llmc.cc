@@ -1,14 +1,85 @@
-// Reads and writes llm.c's files of models and training states, one tensor at a time.
+// Reads and writes llm.c's files, one tensor at a time.
 
 #include "models/gpt2/llmc.h"
 #include "models/data/files.h"
-#include "models/gpt2/llmc_layout.h"
 #include "runtime/Tensor.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
+#include <optional>
+
+namespace kiln::llmc {
+
+//===-- Layout --------------------------------------------------------------------------------------------------===//
+
+/// A block's tensors, in the file's order.
+static constexpr std::array blockTensors = {
+    "ln_1.weight", "ln_1.bias", "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight", "attn.c_proj.bias",
+    "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight",    "mlp.c_fc.bias",    "mlp.c_proj.weight",  "mlp.c_proj.bias"};
+
+FileLayout layoutOf(const ParameterList &list, int64_t layers, int64_t rows, int64_t positions) {
+  std::map<std::string, const Parameter *> named;
+  for (const Parameter &p : list.all())
+    named[p.name] = &p;
+  FileLayout layout;
+  const auto add = [&](const std::string &name, std::optional<int64_t> rows = {}) {
+    const Parameter *const p = named.at(name);
+    const bool isTransposed = p->shape.size() == 2 && name.starts_with("h.");
+    const int64_t count = rows ? *rows * p->shape[1] : p->count();
+    layout.pieces.push_back({p, isTransposed, layout.count, count});
+    layout.count += count;
+  };
+  add("wte.weight", rows);
+  add("wpe.weight", positions);
+  for (const char *kind : blockTensors)
+    for (int64_t i = 0; i < layers; ++i)
+      add(fmt::format("h.{}.{}", i, kind));
+  add("ln_f.weight");
+  add("ln_f.bias");
+  for (const Parameter &p : list.all())
+    if (std::none_of(layout.pieces.begin(), layout.pieces.end(),
+                     [&](const Piece &piece) { return piece.parameter == &p; }))
+      throw Error(
+          fmt::format("expected a model of llm.c's tensors, but got '{}', which its files do not have", p.name));
+  return layout;
+}
+
+FileLayout layoutOf(const Header &header, const ParameterList &list) {
+  return layoutOf(list, header[4], header[rowsAt], header[2]);
+}
+
+Header readHeader(const InputFile &file, const std::string &path, const char *what) {
+  Header header = {};
+  if (file.size() < headerBytes)
+    throw Error(fmt::format("expected {} of llm.c in '{}', but it has {} bytes", what, path, file.size()));
+  file.read(0, header.data(), headerBytes);
+  return header;
+}
+
+std::vector<float> readAll(const InputFile &file, int64_t begin, Type type, const FileLayout &layout,
+                           const ParameterList &list) {
+  std::vector<float> all(list.count());
+  std::vector<char> raw;
+  for (const Piece &piece : layout.pieces) {
+    const Parameter &p = *piece.parameter;
+    raw.resize(p.count() * bytesOf(type));
+    file.read(begin + piece.begin * bytesOf(type), raw.data(), std::ssize(raw));
+    std::vector<float> numbers(p.count());
+    const std::vector<double> wide = toDoubles(raw.data(), type, p.count());
+    std::copy(wide.begin(), wide.end(), numbers.begin());
+    float *const to = all.data() + p.offset;
+    if (piece.isTransposed)
+      transpose(numbers.data(), p.shape[1], p.shape[0], to);
+    else
+      std::copy(numbers.begin(), numbers.end(), to);
+  }
+  return all;
+}
+
+} // namespace kiln::llmc
 
 namespace kiln {
 
@@ -164,6 +235,58 @@ void writeLlmcState(const std::string &path, const Gpt2Config &config, const Par
   if (hasMasters)
     arrays.push_back(floatsIn(buffers));
   write(path, header, f32, layoutOf(list, config.layers, paddedVocab(config.vocab), config.context), arrays);
+}
+
+//===-- Debug states --------------------------------------------------------------------------------------------===//
+
+static constexpr int32_t debugMagic = 20240327, debugVersion = 2;
+
+/// The offset of the gradient in bytes.
+static int64_t gradientAt(int64_t sequences, int64_t length, int64_t vocab) {
+  return headerBytes + 4 * (sequences * length * (2 + vocab) + 1);
+}
+
+LlmcDebugState readLlmcDebugState(const std::string &path, const Gpt2Config &config) {
+  const InputFile file(path);
+  const Header header = readHeader(file, path, "a debug state");
+  if (header[0] != debugMagic || header[1] != debugVersion)
+    throw Error(fmt::format("expected a debug state of llm.c ({}, version {}) in '{}', but got {}, version {}",
+                            debugMagic, debugVersion, path, header[0], header[1]));
+  LlmcDebugState state = {header[2], header[3]};
+  if (state.sequences < 1 || state.sequences > largestSize || state.length < 1 || state.length > config.context)
+    throw Error(fmt::format("expected sequences of 1 to {} tokens in '{}', but got {} of {}", config.context, path,
+                            state.sequences, state.length));
+  const int64_t places = state.sequences * state.length;
+  if (file.size() < gradientAt(state.sequences, state.length, config.vocab))
+    throw Error(fmt::format("expected at least {} bytes in '{}', but it has {}",
+                            gradientAt(state.sequences, state.length, config.vocab), path, file.size()));
+  int64_t at = headerBytes;
+  const auto read = [&](auto &to, int64_t count) {
+    to.resize(count);
+    file.read(at, to.data(), 4 * count);
+    at += 4 * count;
+  };
+  read(state.tokens, places);
+  read(state.targets, places);
+  read(state.logits, places * config.vocab);
+  std::vector<float> loss;
+  read(loss, 1);
+  state.loss = loss[0];
+  for (const int32_t token : state.tokens)
+    if (token < 0 || token >= config.vocab)
+      throw Error(fmt::format("expected tokens below {} in '{}', but got {}", config.vocab, path, token));
+  return state;
+}
+
+std::vector<float> readLlmcGradient(const std::string &path, const std::string &model, const ParameterList &list) {
+  const InputFile file(path), weights(model);
+  const Header header = readHeader(file, path, "a debug state"), sizes = readHeader(weights, model, "a model");
+  const FileLayout layout = layoutOf(sizes, list);
+  const int64_t begin = gradientAt(header[2], header[3], sizes[3]), bytes = begin + layout.count * bytesOf(f32);
+  if (file.size() != bytes)
+    throw Error(fmt::format("expected {} bytes in '{}', a debug state of the model in '{}', but it has {}", bytes, path,
+                            model, file.size()));
+  return readAll(file, begin, f32, layout, list);
 }
 
 } // namespace kiln

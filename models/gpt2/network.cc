@@ -1,7 +1,9 @@
-// Decoder options and parameter names of a GPT-2 config.
+// Decoder options and parameter names of a GPT-2 config, and batches of random tokens.
 
 #include "models/gpt2/network.h"
-#include "models/gpt2/config_json.h"
+#include "models/data/batches.h"
+#include "models/data/random.h"
+#include "models/gpt2/config.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -27,9 +29,7 @@ static DecoderNames namesOf(const Gpt2Config &c) {
 }
 
 static DecoderOptions optionsOf(const Gpt2Config &c) {
-  DecoderOptions o = {.layers = c.layers, .width = c.width, .context = c.context, .vocab = c.vocab};
-  o.block.attention.heads = c.heads;
-  o.block.attention.form = c.attention;
+  DecoderOptions o = decoderOptions(c, c.layers, c.vocab);
   o.block.attention.linear.bias = c.form.projectionBias;
   o.block.norm = {.ddof = c.form.ddof, .epsilon = c.epsilon};
   o.block.mlp.inner = c.inner;
@@ -41,8 +41,6 @@ static DecoderOptions optionsOf(const Gpt2Config &c) {
   o.inits = {deviation, deviation / std::sqrt(2.0 * static_cast<double>(c.layers))};
   o.inits.lecun = c.form.lecunInit;
   o.headInit = o.inits.inner(c.width);
-  o.dropout = c.dropout;
-  o.smoothing = c.smoothing;
   o.givesRanges = c.givesRanges;
   o.embedding.givesPositions = c.givesPositions;
   return o;
@@ -62,5 +60,16 @@ double Network::flopsOf(const HostBatch &batch, const BatchShape &shape) const {
 }
 
 nlohmann::ordered_json Network::configJson(Type saved) const { return kiln::configJson(sizes, saved); }
+
+HostBatch randomTokens(const Gpt2Config &config, int64_t count, uint64_t seed) {
+  const Random random(seed, Stream::sampling);
+  const int64_t size = count * config.context;
+  std::vector<int32_t> tokens, targets;
+  for (int64_t i = 0; i < size; ++i) {
+    tokens.push_back(static_cast<int32_t>(random.below(config.vocab, i)));
+    targets.push_back(i % 7 == 6 ? ignoredTarget : static_cast<int32_t>(random.below(config.vocab, size + i)));
+  }
+  return languageBatch(tokens, targets);
+}
 
 } // namespace kiln

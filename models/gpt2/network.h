@@ -2,8 +2,9 @@
 
 #pragma once
 
+#include "models/data/host_batch.h"
 #include "models/gpt2/config.h"
-#include "models/nn/decoder_network.h"
+#include "models/nn/decoder.h"
 
 namespace kiln {
 
@@ -23,5 +24,8 @@ public:
 private:
   Gpt2Config sizes;
 };
+
+/// `count` sequences of random tokens with targets, of which every seventh is missing.
+HostBatch randomTokens(const Gpt2Config &config, int64_t count, uint64_t seed);
 
 } // namespace kiln

@@ -1,24 +1,18 @@
 // The flags of gpt2, for CLI11.
 
 #include "models/gpt2/commands.h"
-#include "models/gpt2/presets.h"
-#include "models/train/configured.h"
+#include "models/gpt2/config.h"
 #include "models/train/flags.h"
+#include "models/train/settings.h"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 
 namespace kiln {
 
 static void addModel(CLI::App *app, ModelOptions &o) {
-  std::string names;
-  for (const std::string &name : gpt2Names())
-    names += (names.empty() ? "" : ", ") + name;
-  app->add_option("--model", o.model, "size by name: " + names + " (nano)");
-  addNumber<int64_t>(app, "--layers", o.layers, "transformer blocks");
-  addNumber<int64_t>(app, "--heads", o.heads, "attention heads; their number divides the width");
-  addNumber<int64_t>(app, "--width", o.width, "channels");
-  addNumber<int64_t>(app, "--inner", o.inner, "hidden channels of the MLP (4 times the width)");
-  addNumber<int64_t>(app, "--context", o.context, "positions");
+  app->add_option("--model", o.model, fmt::format("size by name: {} (nano)", fmt::join(gpt2Names(), ", ")));
+  addSizeFlags(app, o, "transformer blocks", "hidden channels of the MLP (4 times the width)", "positions");
   addNumber<int64_t>(app, "--vocab", o.vocab, "tokens (bytes need 256)");
   app->add_flag_callback(
       "--untied", [&o] { o.tied = false; }, "the output head has its own weight, not the token table (untied)");

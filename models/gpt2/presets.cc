@@ -1,6 +1,6 @@
 // The presets.
 
-#include "models/gpt2/presets.h"
+#include "models/gpt2/config.h"
 #include "models/train/flags.h"
 
 #include <algorithm>
@@ -136,18 +136,11 @@ static TrainSettings settingsFor(const Entry &entry) {
   return name == "llmc-124m" ? settingsOfLlmc() : settingsOfAnnotated(name == "annotated-small");
 }
 
-std::vector<std::string> gpt2Names() {
-  std::vector<std::string> names;
-  for (const Entry &entry : entries())
-    names.emplace_back(entry.name);
-  return names;
-}
+std::vector<std::string> gpt2Names() { return presetNames(entries()); }
 
 NamedGpt2 gpt2Named(const std::string &name) {
-  for (const Entry &entry : entries())
-    if (name == entry.name)
-      return {entry.config, settingsFor(entry)};
-  throw unknownModel(name, gpt2Names());
+  const Entry &entry = presetNamed(entries(), name);
+  return {entry.config, settingsFor(entry)};
 }
 
 std::string nearestGpt2(const Gpt2Config &config) {

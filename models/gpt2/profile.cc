@@ -1,12 +1,11 @@
 // Profiles steps of a trainer.
 
 #include "models/gpt2/commands.h"
+#include "models/gpt2/config.h"
 #include "models/gpt2/network.h"
-#include "models/gpt2/presets.h"
-#include "models/gpt2/random_tokens.h"
-#include "models/observe/profile_table.h"
 #include "models/observe/profiler.h"
-#include "models/train/configured.h"
+#include "models/observe/trace.h"
+#include "models/train/settings.h"
 #include "runtime/Files.h"
 #include "runtime/Streams.h"
 

@@ -3,8 +3,7 @@
 #include "models/generate/sample_command.h"
 #include "models/gpt2/commands.h"
 #include "models/gpt2/network.h"
-#include "models/gpt2/tokens_of.h"
-#include "models/gpt2/trained_model.h"
+#include "models/gpt2/pretrained.h"
 #include "models/tokens/tokenizer.h"
 
 namespace kiln {

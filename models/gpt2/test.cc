@@ -1,11 +1,10 @@
 // Runs one micro-batch on both devices, with random tokens and weights or with llm.c's.
 
 #include "models/data/batches.h"
-#include "models/generate/predictor.h"
+#include "models/generate/generator.h"
 #include "models/gpt2/commands.h"
 #include "models/gpt2/llmc.h"
 #include "models/gpt2/network.h"
-#include "models/gpt2/random_tokens.h"
 #include "models/train/trainer.h"
 #include "runtime/Streams.h"
 
@@ -46,8 +45,9 @@ static Results resultsOn(const std::shared_ptr<Device> &device, const Network &n
     trainer.upload(*task.weights);
   Results results;
   const std::vector<int32_t> tokens = task.batch.at("tokens").numbers<int32_t>();
-  Predictor predictor(device, network, trainer.weights());
-  results.emplace_back("logits", predictor.logitsAfter({tokens.begin(), tokens.begin() + network.config().context}));
+  Generator generator(device, network, trainer.weights(), {});
+  generator.append(0, std::span(tokens).first(network.config().context));
+  results.emplace_back("logits", generator.next()[0]);
   results.emplace_back("loss", std::vector{static_cast<float>(trainer.lossSum(task.batch))});
   trainer.beginStep(0, 1);
   trainer.addGradient(task.batch, 0);

@@ -15,62 +15,33 @@ Block::Block(ParameterList &list, const BlockNames &names, int64_t width, const 
       norm2(list, names.norm2, width, o.norm), mlp(list, names.mlp, width, o.mlp, inits, dropout, context) {
   if (o.cross) {
     norm3.emplace(list, names.norm3, width, o.norm);
-    cross.emplace(list, names.cross, width, o.attention, inits, dropout, context);
+    cross.emplace(list, names.cross, width, o.attention, inits, dropout, context, /*isCross=*/true);
   }
 }
 
 //===-- Forward -------------------------------------------------------------------------------------------------===//
 
-Block::Layer Block::attentionLayer(Saved &s, int64_t batch, int64_t time) const {
-  return {.name = "attention",
-          .result = "attended",
-          .norm = norm1,
-          .half = s.halves[attentionFirst ? 0 : 1],
-          .begin = [=, this, &s](Build &b, const Reader &x) { attention.begin(b, x, batch, time, s.attention); },
-          .finish = [this, &s](Build &b, const TensorRef &residual,
-                               const TensorRef &y) { attention.finish(b, residual, s.attention, y); },
-          .drop = [this, &s](Build &b) { attention.drop(b, s.attention); },
-          .backward = [this, &s](Build &b, const TensorRef &dy, const TensorRef &dx,
-                                 bool add) { attention.backward(b, dy, s.attention, dx, add); }};
-}
-
-Block::Layer Block::mlpLayer(Saved &s, int64_t rows) const {
-  return {.name = "mlp",
-          .result = "fed",
-          .norm = norm2,
-          .half = s.halves[!attentionFirst ? 0
-                           : cross         ? 2
-                                           : 1],
-          .begin = [=, this, &s](Build &b, const Reader &x) { mlp.begin(b, x, rows, s.mlp); },
-          .finish = [this, &s](Build &b, const TensorRef &residual,
-                               const TensorRef &y) { mlp.finish(b, residual, s.mlp, y); },
-          .drop = [this, &s](Build &b) { mlp.drop(b, s.mlp); },
-          .backward = [this, &s](Build &b, const TensorRef &dy, const TensorRef &dx,
-                                 bool add) { mlp.backward(b, dy, s.mlp, dx, add); }};
-}
-
-Block::Layer Block::crossLayer(Saved &s, int64_t batch, int64_t time) const {
-  return {.name = "cross-attention",
-          .result = "looked",
-          .norm = *norm3,
-          .half = s.halves[attentionFirst ? 1 : 2],
-          .begin = [=, this, &s](Build &b, const Reader &x) { cross->begin(b, x, batch, time, s.cross); },
-          .finish = [this, &s](Build &b, const TensorRef &residual,
-                               const TensorRef &y) { cross->finish(b, residual, s.cross, y); },
-          .drop = [this, &s](Build &b) { cross->drop(b, s.cross); },
-          .backward = [this, &s](Build &b, const TensorRef &dy, const TensorRef &dx,
-                                 bool add) { cross->backward(b, dy, s.cross, dx, add); }};
-}
-
 std::vector<Block::Layer> Block::layers(Saved &s, int64_t batch, int64_t time) const {
   std::vector<Layer> all;
+  const auto add = [&](const char *name, const char *result, const LayerNorm &norm, const auto &layer, auto &saved) {
+    all.push_back({.name = name,
+                   .result = result,
+                   .norm = norm,
+                   .half = s.halves[all.size()],
+                   .begin = [&, batch, time](Build &b, const Reader &x) { layer.begin(b, x, batch, time, saved); },
+                   .finish = [&](Build &b, const TensorRef &residual,
+                                 const TensorRef &y) { layer.finish(b, residual, saved, y); },
+                   .drop = [&](Build &b) { layer.drop(b, saved); },
+                   .backward = [&](Build &b, const TensorRef &dy, const TensorRef &dx,
+                                   bool adds) { layer.backward(b, dy, saved, dx, adds); }});
+  };
   if (!attentionFirst)
-    all.push_back(mlpLayer(s, batch * time));
-  all.push_back(attentionLayer(s, batch, time));
+    add("mlp", "fed", norm2, mlp, s.mlp);
+  add("attention", "attended", norm1, attention, s.attention);
   if (cross)
-    all.push_back(crossLayer(s, batch, time));
+    add("cross-attention", "looked", *norm3, *cross, s.cross);
   if (attentionFirst)
-    all.push_back(mlpLayer(s, batch * time));
+    add("mlp", "fed", norm2, mlp, s.mlp);
   return all;
 }
 
@@ -166,7 +137,10 @@ void Block::infer(Build &b, const TensorRef &x, int64_t batch, int64_t time) con
 void Block::extend(Build &b, const TensorRef &x, const KvCache &cache, const CrossKvCache *crossCache) const {
   inferWith(
       b, x, [&](const TensorRef &in) { attention.extend(b, in, x, cache, x); },
-      [&](const TensorRef &in) { cross->extend(b, in, x, *crossCache, x); });
+      [&](const TensorRef &in) {
+        const int64_t time = x.extents[0] / crossCache->ranges.extents[0];
+        cross->extend(b, in, x, cross->known(*crossCache, time), x);
+      });
 }
 
 //===-- Backward ------------------------------------------------------------------------------------------------===//

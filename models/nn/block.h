@@ -4,9 +4,8 @@
 
 #pragma once
 
-#include "models/nn/cross_attention.h"
-#include "models/nn/layer_norm.h"
-#include "models/nn/mlp.h"
+#include "models/nn/attention.h"
+#include "models/nn/layers.h"
 
 namespace kiln {
 
@@ -30,7 +29,7 @@ struct BlockNames {
   LayerNames norm2;
   MlpNames mlp;
   LayerNames norm3 = {};
-  CrossAttentionNames cross = {};
+  AttentionNames cross = {};
 };
 
 class Block {
@@ -50,8 +49,7 @@ public:
     TensorRef x;                            // (N, C) the input
     std::array<SavedActivation, 2> middles; // (N, C) the residual stream between the layers
     std::array<HalfSaved, 3> halves;        // in order
-    Attention::Saved attention;
-    CrossAttention::Saved cross;
+    Attention::Saved attention, cross;
     Mlp::Saved mlp;
   };
 
@@ -80,9 +78,6 @@ private:
     std::function<void(Build &)> drop;
     std::function<void(Build &, const TensorRef &dy, const TensorRef &dx, bool add)> backward;
   };
-  Layer attentionLayer(Saved &saved, int64_t batch, int64_t time) const;
-  Layer crossLayer(Saved &saved, int64_t batch, int64_t time) const;
-  Layer mlpLayer(Saved &saved, int64_t rows) const;
   /// The layers, in order.
   std::vector<Layer> layers(Saved &saved, int64_t batch, int64_t time) const;
   /// All except the layer's last launch, for N rows.
@@ -105,7 +100,7 @@ private:
   LayerNorm norm2;
   Mlp mlp;
   std::optional<LayerNorm> norm3;
-  std::optional<CrossAttention> cross;
+  std::optional<Attention> cross;
 };
 
 } // namespace kiln

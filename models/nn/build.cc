@@ -1,8 +1,41 @@
-// Labels of launches, deferred gradients, and loss chunks.
+// Labels of launches, loss chunks, deferred gradients, and saved activations.
 
 #include "models/nn/build.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace kiln {
+
+//===-- Deferred gradients --------------------------------------------------------------------------------------===//
+
+void DeferredGradients::begin(const Target &target) {
+  on = target.visit([](const CpuFacts &) { return false; }, [](const GpuFacts &) { return true; });
+}
+
+void DeferredGradients::add(const std::vector<Launch> &launches, const TensorRef &ofParts) {
+  sums.insert(sums.end(), launches.begin(), launches.end());
+  parts.push_back(ofParts);
+}
+
+bool DeferredGradients::reads(const TensorRef &buffer) const {
+  return std::any_of(weights.begin(), weights.end(), [&](const WeightGradient &waiting) {
+    return waiting.x.data == buffer.data || waiting.dy.data == buffer.data;
+  });
+}
+
+Plan DeferredGradients::takeWeights(const Target &target, bool accumulate, std::vector<TensorRef> &released) {
+  released = std::exchange(held, {});
+  return planWeightGradients(target, std::exchange(weights, {}), accumulate);
+}
+
+Plan DeferredGradients::takeSums(std::vector<TensorRef> &released) {
+  on = false;
+  released = std::exchange(parts, {});
+  return {.launches = grouped(std::exchange(sums, {}))};
+}
+
+//===-- The build -----------------------------------------------------------------------------------------------===//
 
 static void prepend(Plan &plan, const std::string &name, size_t begin) {
   for (size_t i = begin; i < plan.launches.size(); ++i) {
@@ -46,6 +79,49 @@ void Build::launchDeferred() {
   plan += labelled(deferred.takeSums(unread), "norm gradients");
   for (const TensorRef &buffer : unread)
     arena.release(buffer);
+}
+
+//===-- Saved activations ---------------------------------------------------------------------------------------===//
+
+const TensorRef &SavedActivation::take(Build &b, Site site, const std::string &called, Type type, Shape extents,
+                                       Fill with) {
+  name = called;
+  fill = std::move(with);
+  isMadeAgain = b.recompute.makes(site, b.block);
+  isThere = true;
+  return memory = b.arena.take(name, type, std::move(extents));
+}
+
+void SavedActivation::drop(Build &b) {
+  if (isMadeAgain)
+    release(b);
+}
+
+const TensorRef &SavedActivation::get(Build &b) {
+  if (!isThere) {
+    place(b);
+    const LaunchScope scope(b, "again");
+    fill(b);
+  }
+  return memory;
+}
+
+const TensorRef &SavedActivation::place(Build &b) {
+  if (!isThere)
+    memory = b.arena.take(name, memory.type, memory.extents);
+  isThere = true;
+  return memory;
+}
+
+const TensorRef &SavedActivation::operator*() const {
+  if (!isThere)
+    throw Error("expected '" + name + "' to be in memory, but it was dropped", Fault::internal);
+  return memory;
+}
+
+void SavedActivation::release(Build &b) {
+  b.release(**this);
+  isThere = false;
 }
 
 } // namespace kiln

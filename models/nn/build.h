@@ -4,14 +4,55 @@
 
 #pragma once
 
+#include "kernels/matmul.h"
 #include "models/nn/arena.h"
-#include "models/nn/deferred_gradients.h"
 #include "models/nn/parameters.h"
 #include "models/nn/recompute.h"
 
 #include <optional>
+#include <utility>
 
 namespace kiln {
+
+//===-- Deferred gradients --------------------------------------------------------------------------------------===//
+// Deferred parameter gradients. Nothing reads them before the end of a step, and a GPU computes many together in less
+// time and fewer launches. Their operands stay in the arena until then.
+
+class DeferredGradients {
+public:
+  /// Whether gradients are deferred: on a GPU, from begin() until takeSums().
+  bool isOn() const { return on; }
+  void begin(const Target &target);
+  /// Stops deferring until resume(), which takes the value returned here.
+  bool pause() { return std::exchange(on, false); }
+  void resume(bool wasOn) { on = wasOn; }
+
+  void add(const WeightGradient &gradient) { weights.push_back(gradient); }
+  /// Defers launches that add partial sums from a buffer of the arena.
+  void add(const std::vector<Launch> &launches, const TensorRef &parts);
+  /// Whether a deferred gradient reads this buffer, which must then stay unchanged.
+  bool reads(const TensorRef &buffer) const;
+  /// Keeps a buffer until the gradients that read it are launched.
+  void hold(const TensorRef &buffer) { held.push_back(buffer); }
+
+  /// Whether enough weights are deferred: more would use memory without making launches faster.
+  bool isFull() const { return weights.size() >= mostWeights; }
+  /// The launches of all deferred weights, and the buffers that are free after them.
+  Plan takeWeights(const Target &target, bool accumulate, std::vector<TensorRef> &released);
+  /// The launches of all deferred sums, and the buffers that are free after them.
+  Plan takeSums(std::vector<TensorRef> &released);
+
+private:
+  /// The weights of four blocks: their tiles fill any GPU many times.
+  static constexpr size_t mostWeights = 16;
+
+  bool on = false;
+  std::vector<WeightGradient> weights;
+  std::vector<Launch> sums;
+  std::vector<TensorRef> parts, held;
+};
+
+//===-- The build -----------------------------------------------------------------------------------------------===//
 
 /// The encoder's output for the sequences of a build, for cross-attention.
 struct EncoderMemory {
@@ -81,5 +122,44 @@ private:
   const std::string name;
   const size_t begin;
 };
+
+//===-- Saved activations ---------------------------------------------------------------------------------------===//
+// A saved activation: kept from the forward pass on, or recomputed when the backward pass needs it. The launches that
+// recompute it are the original ones, or others with bit-equal results.
+
+class SavedActivation {
+public:
+  /// Appends the launches that write it; they get() their own inputs. It refers to the layer and to its saved
+  /// activations, which must not move while a plan is built.
+  using Fill = std::function<void(Build &)>;
+
+  SavedActivation() = default;
+  SavedActivation(const SavedActivation &) = delete; // because fills refer to it
+
+  /// Takes memory for the launches that follow. If the build recomputes `site`, drop() releases it, and get() takes
+  /// memory again and has `fill` write it.
+  const TensorRef &take(Build &build, Site site, const std::string &name, Shape extents, Fill fill) {
+    return take(build, site, name, build.type, std::move(extents), std::move(fill));
+  }
+  const TensorRef &take(Build &build, Site site, const std::string &name, Type type, Shape extents, Fill fill);
+  /// To be called after its last reader in the forward pass.
+  void drop(Build &build);
+  /// Its contents, recomputed if it was dropped.
+  const TensorRef &get(Build &build);
+  /// Takes memory again if it was dropped, for another activation's fill that writes both.
+  const TensorRef &place(Build &build);
+  /// Its memory, which must be present.
+  const TensorRef &operator*() const;
+  void release(Build &build);
+
+private:
+  std::string name;
+  TensorRef memory;
+  Fill fill;
+  bool isThere = false, isMadeAgain = false;
+};
+
+/// A function that gives a layer its input, recomputed if needed.
+using Reader = std::function<TensorRef(Build &)>;
 
 } // namespace kiln

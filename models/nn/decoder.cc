@@ -1,16 +1,44 @@
 // The layers in order, forward and backward.
 
 #include "models/nn/decoder.h"
+#include "kernels/column_sums.h"
 #include "kernels/cross_entropy.h"
+#include "kernels/matmul.h"
 #include "models/data/batches.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <functional>
 
 namespace kiln {
 
-std::vector<Block> makeBlocks(ParameterList &list, const DecoderNames &names, const DecoderOptions &o) {
+//===-- The head ------------------------------------------------------------------------------------------------===//
+
+Head::Head(ParameterList &list, const LayerNames &names, int64_t vocab, int64_t width, int tokenTable,
+           const HeadOptions &options, const LinearInit &init)
+    : weight(options.tied ? tokenTable : list.add(names.weight, {vocab, width}, init.weight, Role::matrix)) {
+  if (options.bias)
+    bias = list.add(names.bias, {vocab}, init.bias, Role::bias);
+}
+
+void Head::forward(Build &b, const TensorRef &x, const TensorRef &logits) const {
+  const LaunchScope scope(b, "head");
+  b.plan += planLinear(b.target, Layout::nt, x, b.value(weight), logits,
+                       {.bias = bias ? std::optional(b.value(*bias)) : std::nullopt});
+}
+
+void Head::backward(Build &b, const TensorRef &dlogits, const TensorRef &x, const TensorRef &dx, bool add) const {
+  const LaunchScope scope(b, "head backward");
+  b.plan += planMatmul(b.target, Layout::nn, dlogits, b.value(weight), dx);
+  b.plan += planWeightGradient(b.target, dlogits, x, b.gradient(weight), {}, b.accumulate || add);
+  if (bias)
+    b.plan += planColumnSums(b.target, dlogits, b.gradient(*bias), b.accumulate || add);
+}
+
+//===-- The layers ----------------------------------------------------------------------------------------------===//
+
+static std::vector<Block> makeBlocks(ParameterList &list, const DecoderNames &names, const DecoderOptions &o) {
   std::vector<Block> blocks;
   for (int64_t l = 0; l < o.layers; ++l) {
     BlockOptions block = o.block;
@@ -19,6 +47,66 @@ std::vector<Block> makeBlocks(ParameterList &list, const DecoderNames &names, co
     blocks.emplace_back(list, names.block(l), o.width, block, o.inits, o.dropout, o.context);
   }
   return blocks;
+}
+
+Stack::Stack(ParameterList &list, const DecoderNames &names, const DecoderOptions &o)
+    : blocks(makeBlocks(list, names, o)),
+      last(o.lastNorm ? std::optional<LayerNorm>(std::in_place, list, names.last, o.width, o.block.norm)
+                      : std::nullopt) {}
+
+/// The label of a block's launches.
+static std::string blockLabel(size_t number) { return fmt::format("block {}", number); }
+
+TensorRef Stack::forward(Build &b, TensorRef x, int64_t batch, int64_t time, const char *name, Saved &s) const {
+  s.blocks = std::vector<Block::Saved>(blocks.size());
+  for (size_t l = 0; l < blocks.size(); ++l) {
+    const LaunchScope scope(b, blockLabel(l));
+    b.block = static_cast<int64_t>(l);
+    x = blocks[l].forward(b, x, batch, time, s.blocks[l]);
+  }
+  s.x = s.normed = x;
+  if (last) {
+    const LaunchScope scope(b, "last");
+    s.norm = last->take(b, x.extents[0]);
+    s.normed = b.take(name, x.extents);
+    last->forward(b, x, s.norm, s.normed);
+  }
+  return s.normed;
+}
+
+TensorRef Stack::backward(Build &b, TensorRef dx, Saved &s) const {
+  b.deferred.begin(b.target);
+  if (last) {
+    const LaunchScope scope(b, "last backward");
+    last->backward(b, dx, s.x, s.norm, dx);
+    last->release(b, s.norm);
+    b.release(s.normed);
+  }
+  b.release(s.x);
+  for (size_t l = blocks.size(); l-- > 0;) {
+    {
+      const LaunchScope scope(b, blockLabel(l));
+      dx = blocks[l].backward(b, dx, s.blocks[l]);
+    }
+    if (b.deferred.isFull() || b.recompute != Recompute()) // deferring takes memory, which recomputation saves
+      b.launchWeights();
+  }
+  b.launchDeferred();
+  return dx;
+}
+
+void Stack::infer(Build &b, const TensorRef &x, int64_t batch, int64_t time) const {
+  for (size_t l = 0; l < blocks.size(); ++l) {
+    const LaunchScope scope(b, blockLabel(l));
+    blocks[l].infer(b, x, batch, time);
+  }
+}
+
+void Stack::normalise(Build &b, const TensorRef &x, const TensorRef &y) const {
+  const LaunchScope scope(b, "last");
+  const LayerNorm::Saved statistics = last->take(b, x.extents[0]);
+  last->forward(b, x, statistics, y);
+  last->release(b, statistics);
 }
 
 /// A tied token table's gradient includes the head's.
@@ -30,9 +118,7 @@ static EmbeddingOptions embeddingOf(const DecoderOptions &o) {
 
 Decoder::Decoder(ParameterList &list, const DecoderNames &names, const DecoderOptions &o)
     : sizes(o), embedding(list, names.tables, {o.vocab, o.context, o.width}, embeddingOf(o), o.dropout),
-      blocks(makeBlocks(list, names, o)),
-      last(o.lastNorm ? std::optional<LayerNorm>(std::in_place, list, names.last, o.width, o.block.norm)
-                      : std::nullopt),
+      stack(list, names, o),
       projection(list, names.head, o.vocab, o.width, embedding.tokenTable(), o.head, o.headInit) {}
 
 std::vector<Input> Decoder::inputs(const BatchShape &shape) const {
@@ -69,9 +155,6 @@ static void look(Build &b, const DecoderOptions &o, const Embedding::Inputs &inp
     b.ranges = inputs("ranges"), b.queryRanges = inputs("column ranges");
 }
 
-/// The label of a block's launches.
-static std::string blockLabel(size_t number) { return fmt::format("block {}", number); }
-
 static Embedding::Inputs inputsIn(const MicroBatch &micro) {
   return [&](const std::string &name) -> const TensorRef & { return micro[name]; };
 }
@@ -81,21 +164,10 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
   const int64_t rows = batch * time;
   b.time = time;
   look(b, sizes, inputsIn(micro));
-  // Forward. A block's saved activations must not move, because their recomputation refers to them.
-  TensorRef x = b.take("embedding", {rows, sizes.width});
+  const TensorRef x = b.take("embedding", {rows, sizes.width});
   embedding.forward(b, inputsIn(micro), time, x);
-  std::vector<Block::Saved> saved(blocks.size());
-  for (size_t l = 0; l < blocks.size(); ++l) {
-    const LaunchScope scope(b, blockLabel(l));
-    b.block = static_cast<int64_t>(l);
-    x = blocks[l].forward(b, x, batch, time, saved[l]);
-  }
-  const LayerNorm::Saved statistics = last ? last->take(b, rows) : LayerNorm::Saved();
-  const TensorRef normed = last ? b.take("last norm", {rows, sizes.width}) : x;
-  if (last) {
-    const LaunchScope scope(b, "last");
-    last->forward(b, x, statistics, normed);
-  }
+  Stack::Saved saved;
+  const TensorRef normed = stack.forward(b, x, batch, time, "last norm", saved);
   // The losses, a chunk of rows at a time. The gradient replaces the logits, and the head propagates it.
   TensorRef dx = b.take("d block output", {rows, sizes.width});
   forChunks(b, rows, [&](int64_t begin, int64_t count) {
@@ -109,24 +181,7 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
     projection.backward(b, logits, in, dx.slice(0, begin, count), /*add=*/begin > 0);
     b.release(padded);
   });
-  b.deferred.begin(b.target);
-  if (last) {
-    const LaunchScope scope(b, "last backward");
-    last->backward(b, dx, x, statistics, dx);
-    last->release(b, statistics);
-    b.release(normed);
-  }
-  b.release(x);
-  // Backward.
-  for (size_t l = blocks.size(); l-- > 0;) {
-    {
-      const LaunchScope scope(b, blockLabel(l));
-      dx = blocks[l].backward(b, dx, saved[l]);
-    }
-    if (b.deferred.isFull() || b.recompute != Recompute()) // deferring takes memory, which recomputation saves
-      b.launchWeights();
-  }
-  b.launchDeferred();
+  dx = stack.backward(b, dx, saved);
   embedding.backward(b, inputsIn(micro), dx, time);
   b.release(dx);
 }
@@ -135,10 +190,7 @@ TensorRef Decoder::hidden(Build &b, const Embedding::Inputs &inputs, int64_t row
   look(b, sizes, inputs);
   const TensorRef x = b.take("hidden", {rows, sizes.width});
   embedding.forward(b, inputs, time, x);
-  for (size_t l = 0; l < blocks.size(); ++l) {
-    const LaunchScope scope(b, blockLabel(l));
-    blocks[l].infer(b, x, rows / time, time);
-  }
+  stack.infer(b, x, rows / time, time);
   return x;
 }
 
@@ -146,31 +198,26 @@ TensorRef Decoder::extend(Build &b, const TensorRef &tokens, const TensorRef &po
                           const std::vector<KvCache> &caches, const std::vector<CrossKvCache> &crossCaches) const {
   const TensorRef x = b.take("hidden", {tokens.count(), sizes.width});
   embedding.forwardAt(b, tokens, positions, x);
-  for (size_t l = 0; l < blocks.size(); ++l) {
+  for (size_t l = 0; l < stack.blocks.size(); ++l) {
     const LaunchScope scope(b, blockLabel(l));
-    blocks[l].extend(b, x, caches[l], l < crossCaches.size() ? &crossCaches[l] : nullptr);
+    stack.blocks[l].extend(b, x, caches[l], l < crossCaches.size() ? &crossCaches[l] : nullptr);
   }
   return x;
 }
 
 void Decoder::remember(Build &b, const std::vector<CrossKvCache> &crossCaches) const {
-  for (size_t l = 0; l < blocks.size(); ++l) {
+  for (size_t l = 0; l < stack.blocks.size(); ++l) {
     const LaunchScope scope(b, blockLabel(l));
-    blocks[l].remember(b, crossCaches[l].kv);
+    stack.blocks[l].remember(b, crossCaches[l].kv);
   }
 }
 
 void Decoder::logits(Build &b, const TensorRef &rows, const TensorRef &logits) const {
-  if (!last)
+  if (!stack.last)
     return projection.forward(b, rows, logits);
   const TensorRef normed = b.take("last norm", rows.extents);
-  const LayerNorm::Saved statistics = last->take(b, rows.extents[0]);
-  {
-    const LaunchScope scope(b, "last");
-    last->forward(b, rows, statistics, normed);
-  }
+  stack.normalise(b, rows, normed);
   projection.forward(b, normed, logits);
-  last->release(b, statistics);
   b.release(normed);
 }
 
@@ -187,6 +234,34 @@ void Decoder::losses(Build &b, const MicroBatch &micro) const {
     b.release(padded);
   });
   b.release(x);
+}
+
+//===-- The model -----------------------------------------------------------------------------------------------===//
+
+DecoderNetwork::DecoderNetwork(const DecoderNames &names, const DecoderOptions &options, Type type)
+    : element(type), decoder(list, names, options) {}
+
+DecoderNetwork::DecoderNetwork(const DecoderNames &names, const DecoderOptions &options, Type type, DecayOn decayOn)
+    : DecoderNetwork(names, options, type) {
+  list.place(decayOn);
+}
+
+double DecoderNetwork::attentionShare(const HostBatch &batch, const BatchShape &shape) const {
+  const auto ranges = batch.find("ranges");
+  if (ranges == batch.end())
+    return 1;
+  double squares = 0;
+  const std::vector<int32_t> seen = ranges->second.numbers<int32_t>();
+  for (size_t i = 0; i < seen.size(); i += 2) // n² is the sum of the first n odd numbers
+    squares += std::max(2 * (seen[i + 1] - seen[i]) - 1, 0);
+  return squares / (static_cast<double>(shape.targets()) * static_cast<double>(shape.target));
+}
+
+Tensor uploaded(const std::shared_ptr<Device> &device, const DecoderNetwork &network,
+                const std::vector<char> &weights) {
+  Tensor value(device, network.type(), {network.parameters().count()});
+  value.upload(weights.data(), std::ssize(weights));
+  return value;
 }
 
 } // namespace kiln

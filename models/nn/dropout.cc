@@ -1,6 +1,7 @@
 // A site's row in the step's table of keys and rates.
 
 #include "models/nn/dropout.h"
+#include "kernels/dropout.h"
 
 namespace kiln {
 
@@ -14,6 +15,20 @@ std::optional<Dropout> DropoutSite::in(const Build &b) const {
     return {};
   return Dropout{rate, b.sites ? std::optional(b.sites->select(0, number).slice(0, 0, 2)) : std::nullopt, b.time,
                  maxLength};
+}
+
+TensorRef takeDropped(Build &b, const DropoutSite &site, const TensorRef &dy) {
+  const std::optional<Dropout> dropout = site.in(b);
+  if (!dropout)
+    return dy;
+  const TensorRef masked = b.take("d dropped", dy.extents);
+  b.plan += planDropout(b.target, dy, masked, *dropout);
+  return masked;
+}
+
+void releaseDropped(Build &b, const DropoutSite &site, const TensorRef &masked) {
+  if (site.drops())
+    b.release(masked);
 }
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// Dropout sites of a model, each with a row in the step's table of keys.
+// Dropout sites of a model, each with a row in the step's table of keys; and the gradient through dropout.
 
 #pragma once
 
@@ -32,5 +32,10 @@ private:
   int64_t maxLength;
   int number;
 };
+
+/// The gradient at the input of dropout `site` from `dy`, that at its output: in new memory, or `dy` itself without
+/// dropout. Release it with releaseDropped().
+TensorRef takeDropped(Build &build, const DropoutSite &site, const TensorRef &dy);
+void releaseDropped(Build &build, const DropoutSite &site, const TensorRef &masked);
 
 } // namespace kiln

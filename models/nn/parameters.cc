@@ -3,6 +3,7 @@
 #include "models/nn/parameters.h"
 
 #include <cmath>
+#include <fmt/format.h>
 
 namespace kiln {
 
@@ -84,6 +85,18 @@ void ParameterList::place(DecayOn policy) {
     if (first)
       decayed = total;
   }
+}
+
+std::string textOf(const ParameterList &list) {
+  std::string text;
+  int64_t total = 0;
+  for (const Parameter &p : list.all()) {
+    if (p.role == Role::fixed)
+      continue;
+    text += fmt::format("{:12}  {:<12} {}\n", p.count(), textOf(p.shape), p.name);
+    total += p.count();
+  }
+  return text + fmt::format("{:12}  parameters\n", total);
 }
 
 static TensorRef part(const TensorRef &flat, const Parameter &p) {

@@ -5,10 +5,22 @@
 #pragma once
 
 #include "models/data/random.h"
-#include "models/nn/role.h"
 #include "runtime/Tensor.h"
 
+#include <array>
+
 namespace kiln {
+
+/// The role of a parameter, which decides its weight decay. A fixed one is a constant table of the model: it gets no
+/// gradient and no update.
+enum class Role { matrix, table, gain, bias, fixed };
+
+/// Which parameters have weight decay: matrices and embedding tables; those and LayerNorm gains (all that are not
+/// initialised to zero); or all.
+enum class DecayOn { matrices, nonzero, all };
+/// Names of the values, in the order of the enumeration.
+inline constexpr std::array<const char *, 3> decayOnNames = {"matrices", "nonzero", "all"};
+bool decays(Role role, DecayOn policy);
 
 /// Initialisation of a parameter: zeros, ones, normal with a deviation, uniform from −bound to bound, a constant, or
 /// sinusoidal positions (Vaswani et al. 2017, §3.5), sines and cosines interleaved.
@@ -82,6 +94,9 @@ private:
   int64_t total = 0, decayed = 0;
   int siteCount = 0;
 };
+
+/// A line for each parameter that is trained, with its elements, shape and name, and their sum.
+std::string textOf(const ParameterList &list);
 
 /// The flat buffers on a device. Without memory they have null addresses and serve for planning.
 struct ParameterBuffers {

@@ -1,7 +1,9 @@
 // Runs launches one by one, with a device timestamp between each two.
 
 #include "models/observe/profiler.h"
+#include "models/observe/trace.h"
 #include "models/train/peak.h"
+#include "runtime/Files.h"
 
 #include <fmt/format.h>
 
@@ -47,6 +49,36 @@ void Profiler::endStep() {
 TraceFacts Profiler::facts(const Roof &roof) const {
   const std::shared_ptr<Device> &device = trainer.machine();
   return {fmt::format("{} ({} threads)", device->name(), device->threads()), clock->what(), roof};
+}
+
+//===-- Some steps of a run -------------------------------------------------------------------------------------===//
+
+Profiler *ProfiledSteps::at(int64_t number) {
+  if (number < steps.first || number > steps.last)
+    return nullptr;
+  if (!profiler) {
+    roof = roofOf(*trainer.machine(), trainer.trained().type(), trainer.precision());
+    profiler.emplace(trainer);
+  }
+  return &*profiler;
+}
+
+std::optional<std::string> ProfiledSteps::after(int64_t number, bool ends) {
+  if (isTold || (!profiler && !ends))
+    return {};
+  if (!profiler)
+    return fmt::format("nothing is profiled: expected to take one of steps {} to {}, but the run ends at step {}",
+                       steps.first, steps.last, number);
+  profiler->endStep();
+  if (number < steps.last && !ends)
+    return {};
+  isTold = true;
+  const TraceFacts facts = profiler->facts(roof);
+  const std::vector<Stretch> stretches = profiler->stretches();
+  const bool isTime = profiler->isTime();
+  profiler.reset();
+  writeOutput(trace, chromeTrace(stretches, facts));
+  return fmt::format("profile, whose trace is '{}': {}", trace, profileText(stretches, facts, isTime));
 }
 
 } // namespace kiln

@@ -1,13 +1,11 @@
 // Encodes protocol buffers: a field is a key, number · 8 + wire type, followed by its value.
 
 #include "models/observe/tensorboard.h"
-#include "models/data/files.h"
 
 #include <array>
 #include <bit>
 #include <chrono>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -114,38 +112,25 @@ static double wallNow() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-static Error cannotWrite(const std::string &path, int error) {
-  return Error(fmt::format("cannot write '{}': {}", path, std::strerror(error)), Fault::device);
-}
-
 TensorBoardLog::TensorBoardLog(const std::string &folder, int64_t step) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    throw cannotWrite(folder, error.value());
+    throw Error(fmt::format("cannot write '{}': {}", folder, error.message()), Fault::device);
   std::array<char, 256> host = {};
   if (::gethostname(host.data(), host.size() - 1) != 0)
     host = {"localhost"};
   const double wall = wallNow();
-  for (int number = 0; descriptor < 0; ++number) { // a process may create two files within a second
+  for (int number = 0; path.empty() || std::filesystem::exists(path); ++number) // of two files within a second
     path = fmt::format("{}/events.out.tfevents.{:010}.{}.{}.{}", folder, static_cast<int64_t>(wall), host.data(),
                        ::getpid(), number);
-    descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor < 0 && errno != EEXIST)
-      throw cannotWrite(path, errno);
-  }
+  written.emplace(path);
   put(versionEvent(wall));
   if (step > 0)
     put(beginEvent(wall, step + 1));
 }
 
-TensorBoardLog::~TensorBoardLog() { ::close(descriptor); }
-
-void TensorBoardLog::put(const std::string &event) {
-  const std::string record = tfRecord(event);
-  if (const int error = writeAll(descriptor, record.data(), std::ssize(record)))
-    throw cannotWrite(path, error);
-}
+void TensorBoardLog::put(const std::string &event) { written->write(tfRecord(event)); }
 
 void TensorBoardLog::write(const StepRow &row) { put(rowEvent(wallNow(), row)); }
 

@@ -7,7 +7,7 @@
 
 #pragma once
 
-#include "models/observe/row_sink.h"
+#include "models/train/log.h"
 
 #include <string_view>
 
@@ -33,8 +33,6 @@ class TensorBoardLog : public RowSink {
 public:
   /// A new file in `folder`, which is created if missing, for a run that continues from `step`.
   TensorBoardLog(const std::string &folder, int64_t step);
-  ~TensorBoardLog() override;
-  TensorBoardLog(const TensorBoardLog &) = delete;
   void write(const StepRow &row) override;
   const std::string &file() const { return path; }
 
@@ -42,7 +40,7 @@ private:
   void put(const std::string &event);
 
   std::string path;
-  int descriptor = -1;
+  std::optional<AppendedFile> written;
 };
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// Writes events in Chrome's trace format, sorted by track and time.
+// Writes a profile's file and its tables.
 
 #include "models/observe/trace.h"
 #include "models/data/json.h"
@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
+#include <map>
 
 namespace kiln {
+
+//===-- Timeline ------------------------------------------------------------------------------------------------===//
 
 using Json = nlohmann::ordered_json;
 
@@ -77,6 +81,87 @@ std::string chromeTrace(const std::vector<Stretch> &stretches, const TraceFacts 
                         {"roof GB/s", facts.roof.bytes / 1e9},
                         {"roof", facts.roof.what}}}};
   return textOf(trace) + "\n";
+}
+
+//===-- Tables --------------------------------------------------------------------------------------------------===//
+
+void ProfileRow::add(const ProfileRow &other) {
+  launches += other.launches;
+  seconds += other.seconds;
+  flops += other.flops;
+  bytes += other.bytes;
+}
+
+std::vector<ProfileRow> profileRows(const std::vector<Stretch> &stretches, ProfileBy by, size_t most) {
+  std::map<std::string, ProfileRow> named;
+  for (const Stretch &s : stretches) {
+    if (s.track != Track::device)
+      continue;
+    const std::string &name = by == ProfileBy::label && !s.name.empty() ? s.name : s.kind;
+    named.try_emplace(name, ProfileRow{name})
+        .first->second.add({name, 1, s.seconds(), s.flops, static_cast<double>(s.bytes)});
+  }
+  std::vector<ProfileRow> rows;
+  for (const auto &[name, row] : named)
+    rows.push_back(row);
+  std::stable_sort(rows.begin(), rows.end(), [](const auto &a, const auto &b) { return a.seconds > b.seconds; });
+  if (rows.size() <= most)
+    return rows;
+  ProfileRow rest = {fmt::format("{} others", rows.size() - most)};
+  for (size_t i = most; i < rows.size(); ++i)
+    rest.add(rows[i]);
+  rows.resize(most);
+  rows.push_back(rest);
+  return rows;
+}
+
+/// Times and launches are per step, averaged over `steps`.
+static std::string lineOf(const ProfileRow &row, double all, double steps, const Roof &roof) {
+  const double share = roof.shareOf(row.flops, row.bytes, row.seconds);
+  const auto rate = [&](double amount) {
+    return amount > 0 && row.seconds > 0 ? fmt::format("{:10.1f}", amount / row.seconds / 1e9)
+                                         : fmt::format("{:>10}", "");
+  };
+  return fmt::format("{:12.4f} {:6.1f} % {:9.0f} {} {} {}  {}\n", 1e3 * row.seconds / steps,
+                     all > 0 ? 100 * row.seconds / all : 0, static_cast<double>(row.launches) / steps, rate(row.flops),
+                     rate(row.bytes), share < 0 ? fmt::format("{:>7}", "") : fmt::format("{:5.0f} %", 100 * share),
+                     row.name);
+}
+
+static std::string tableOf(const std::vector<Stretch> &stretches, ProfileBy by, double steps, const Roof &roof) {
+  const std::vector<ProfileRow> rows = profileRows(stretches, by);
+  ProfileRow sum = {"all launches"};
+  for (const ProfileRow &row : rows)
+    sum.add(row);
+  std::string text = fmt::format("\n{:>12} {:>8} {:>9} {:>10} {:>10} {:>7}  {}\n", "ms a step", "share", "launches",
+                                 "GFLOP/s", "GB/s", "roof", by == ProfileBy::kernel ? "kernel" : "label");
+  for (const ProfileRow &row : rows)
+    text += lineOf(row, sum.seconds, steps, roof);
+  return text + lineOf(sum, sum.seconds, steps, roof);
+}
+
+std::string profileText(const std::vector<Stretch> &stretches, const TraceFacts &facts, bool isTime) {
+  double whole = 0, device = 0, data = 0;
+  int64_t steps = 0;
+  for (const Stretch &s : stretches) {
+    const bool isStep = s.track == Track::host && s.name.starts_with("step ");
+    steps += isStep;
+    whole += isStep ? s.seconds() : 0;
+    device += s.track == Track::device ? s.seconds() : 0;
+    data += s.track == Track::data ? s.seconds() : 0;
+  }
+  const double count = static_cast<double>(std::max<int64_t>(steps, 1));
+  std::string text =
+      fmt::format("{} step{} on {}: {:.4f} ms a step", steps, steps == 1 ? "" : "s", facts.device, 1e3 * whole / count);
+  if (isTime && whole > 0)
+    text += fmt::format(", of which launches take {:.1f} %, making batches {:.1f} %, all else {:.1f} %",
+                        100 * device / whole, 100 * data / whole, 100 * (whole - device - data) / whole);
+  text += fmt::format("\nlaunches by {}", facts.clock);
+  if (facts.roof.flops > 0)
+    text += fmt::format("; the roof is {:.1f} GFLOP/s and {:.1f} GB/s ({})", facts.roof.flops / 1e9,
+                        facts.roof.bytes / 1e9, facts.roof.what);
+  return text + "\n" + tableOf(stretches, ProfileBy::kernel, count, facts.roof) +
+         tableOf(stretches, ProfileBy::label, count, facts.roof);
 }
 
 } // namespace kiln

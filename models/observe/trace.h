@@ -1,5 +1,4 @@
-// A timeline: stretches of time on tracks, as a file for Chrome's about://tracing and Perfetto ("Trace Event Format",
-// JSON object form).
+// A profile of steps: as a timeline for Chrome and Perfetto, and as tables.
 
 #pragma once
 
@@ -8,6 +7,10 @@
 #include <vector>
 
 namespace kiln {
+
+//===-- Timeline ------------------------------------------------------------------------------------------------===//
+// A timeline: stretches of time on tracks, as a file for Chrome's about://tracing and Perfetto ("Trace Event Format",
+// JSON object form).
 
 /// Tracks: the host thread that runs the steps, the device, and batch preparation.
 enum class Track { host, device, data };
@@ -40,5 +43,25 @@ struct TraceFacts {
 /// The file. Tracks are threads of one process; times begin at 0. Launches have their kernel, shapes, rates and share
 /// of the roofline. A stretch within another one of its track is shown below it.
 std::string chromeTrace(const std::vector<Stretch> &stretches, const TraceFacts &facts);
+
+//===-- Tables --------------------------------------------------------------------------------------------------===//
+// Tables that show where the time of steps went: launches by kernel and by label.
+
+/// Launches of one kernel, or of one label.
+struct ProfileRow {
+  std::string name;
+  int64_t launches = 0;
+  double seconds = 0, flops = 0, bytes = 0;
+  void add(const ProfileRow &other);
+};
+
+/// Groups launches by kernel or by label, longest first. Beyond `most` groups, one last row sums the rest, and its name
+/// says how many there are. The rows add up to all launches.
+enum class ProfileBy { kernel, label };
+std::vector<ProfileRow> profileRows(const std::vector<Stretch> &stretches, ProfileBy by, size_t most = 20);
+
+/// The tables, their total, and its share of the steps, which are the host's stretches called `step …`. `isTime`: the
+/// device's seconds are comparable with the host's.
+std::string profileText(const std::vector<Stretch> &stretches, const TraceFacts &facts, bool isTime = true);
 
 } // namespace kiln

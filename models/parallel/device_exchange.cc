@@ -1,7 +1,6 @@
 // A CPU device's memory is host memory; other devices' data are staged through it.
 
 #include "models/parallel/device_exchange.h"
-#include "models/parallel/nccl_exchange.h"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 // Grouped sends and receives on a second stream of the GPU.
 
-#include "models/parallel/nccl_exchange.h"
 #include "dialect/dsl/Types.h"
+#include "models/parallel/device_exchange.h"
 #include "models/parallel/nccl.h"
 #include "runtime/SideStream.h"
 #include "runtime/Streams.h"

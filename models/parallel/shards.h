@@ -1,3 +1,16 @@
+// Sharding of flat buffers over ranks: buckets and pieces, the traffic of a step, and where a backward pass completes
+// buckets.
+
+#pragma once
+
+#include "dialect/dsl/Plan.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace kiln {
+
+//===-- Buckets and pieces --------------------------------------------------------------------------------------===//
 // Sharding of the optimizer state over ranks (ZeRO-1; Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training
 // Trillion Parameter Models", 2020). A flat buffer is cut into consecutive buckets, and each bucket into one piece for
 // each rank. A rank has the moments of its piece of every bucket, one after the other.
@@ -5,12 +18,6 @@
 //     elements  0        …  2 ranks, 2 buckets
 //     buckets  |      0      |    1    |        a bucket is exchanged as soon as its gradient is complete
 //     ranks    |  0   |  1   | 0  | 1  |        rank 1 has |  1   | 1  |
-
-#pragma once
-
-#include <cstdint>
-
-namespace kiln {
 
 /// A piece of a flat buffer, and its offset in the rank's own memory.
 struct Piece {
@@ -52,5 +59,48 @@ struct Shards {
     }
   }
 };
+
+//===-- Traffic -------------------------------------------------------------------------------------------------===//
+// The traffic of a rank in a step, and its time by a network model. The parameters are given, not measured.
+
+/// The traffic of a rank in a step, in each direction, and the number of exchanges.
+struct ExchangePlan {
+  int64_t gradients = 0, weights = 0; // bytes
+  int64_t rounds = 0;                 // exchanges, each of a message to every other rank
+
+  int64_t bytes() const { return gradients + weights; }
+  /// Seconds, with `bandwidth` bytes a second in each direction, and `latency` seconds before an exchange moves
+  /// anything. Nothing overlaps.
+  double seconds(double bandwidth, double latency) const;
+};
+
+/// For gradients in f32, and weights whose elements have `weightBytes`: each rank sends (R − 1) / R of both.
+ExchangePlan exchangePlan(const Shards &shards, int64_t weightBytes);
+
+/// Default parameters of seconds(): ten gigabits a second minus protocol overhead, and the time of a small message over
+/// TCP.
+inline constexpr double assumedBandwidth = 1e9, assumedLatency = 50e-6;
+
+//===-- Cuts of a plan ------------------------------------------------------------------------------------------===//
+// Cuts the launches of a backward pass where gradient buckets become complete, so that ranks exchange a bucket while
+// the rest runs.
+//
+//     launches   |  …  dW of layer 1  |  …  dW of layer 0  |  …  embeddings  |
+//     buckets                         | 2                  | 1               | 0      complete from here on
+
+/// Launches, and the number of buckets that they complete.
+struct PlanPart {
+  Plan plan;
+  int64_t buckets = 0;
+};
+
+/// The buckets of `gradient`, flat and dense, in the order of the last launch that touches each; untouched ones come
+/// first.
+std::vector<int64_t> orderOfBuckets(const Plan &plan, const TensorRef &gradient, const Shards &shards);
+
+/// The plan, cut where the next bucket in this order is complete. It has all launches, in order, and all buckets. The
+/// parts share the plan's workspace.
+std::vector<PlanPart> cutAtBuckets(const Plan &plan, const TensorRef &gradient, const Shards &shards,
+                                   const std::vector<int64_t> &order);
 
 } // namespace kiln

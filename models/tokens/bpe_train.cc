@@ -1,17 +1,68 @@
-// Performs merges in order. Pairs are in a heap by their counts; entries whose count has changed are pushed again.
+// Counts pieces in one table per thread, and merges the most frequent pairs.
 
 #include "models/tokens/bpe_train.h"
 #include "dialect/dsl/Types.h"
-#include "models/tokens/merge_table.h"
-#include "models/tokens/words.h"
+#include "models/tokens/split.h"
+#include "models/tokens/token_tables.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <functional>
+#include <list>
+#include <mutex>
 #include <queue>
 #include <unordered_map>
 
 namespace kiln {
+
+//===-- Counts --------------------------------------------------------------------------------------------------===//
+
+std::string expressionOf(const std::string &split) {
+  const auto named = namedSplits().find(split);
+  return named != namedSplits().end() ? named->second : split;
+}
+
+size_t PieceCounts::Hash::operator()(std::string_view piece) const { return hashOfPiece(piece); }
+
+PieceCounts::PieceCounts(TokenStyle style, const std::string &split)
+    : kind(style), split(style == TokenStyle::bytes ? expressionOf(split) : "") {
+  const Splitter any(this->split); // reports an error in the expression before a text is read
+}
+
+void PieceCounts::add(std::string_view text, int threads) {
+  const std::vector<std::string_view> parts =
+      splitsAtLines(kind, split) ? partsAtLines(text, size_t{1} << 20) : std::vector<std::string_view>{text};
+  const Splitter splitter(split);
+  std::list<Counts> tables; // one per thread
+  std::mutex lock;
+  workTogether(threads, parts.size(), [&] {
+    const std::scoped_lock held(lock);
+    return [&, &own = tables.emplace_back()](size_t i) {
+      const auto take = [&own](std::string_view piece) {
+        const auto place = own.find(piece);
+        if (place != own.end())
+          ++place->second;
+        else
+          own.emplace(piece, 1);
+      };
+      if (kind == TokenStyle::bytes)
+        splitter.split(parts[i], take);
+      else
+        forWords(parts[i], take);
+    };
+  });
+  for (const Counts &table : tables)
+    for (const auto &[piece, count] : table)
+      counts[piece] += count;
+}
+
+std::vector<std::pair<std::string, int64_t>> PieceCounts::sorted() const {
+  std::vector<std::pair<std::string, int64_t>> all(counts.begin(), counts.end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+//===-- Training ------------------------------------------------------------------------------------------------===//
 
 namespace {
 

@@ -4,7 +4,6 @@
 #include "dialect/dsl/Types.h"
 #include "models/data/files.h"
 #include "models/tokens/hugging_face.h"
-#include "models/tokens/token_lists.h"
 #include "runtime/Files.h"
 
 #include <algorithm>
@@ -25,21 +24,15 @@ static Vocabulary readPair(const std::string &tokens, const std::string &merges)
   const TokenIds ids = idsOf(v);
   const std::string text = readFile(merges, mostJsonBytes);
   int64_t number = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    std::string line = text.substr(at, end - at);
-    at = end + 1;
-    if (!line.empty() && line.back() == '\r')
-      line.pop_back();
-    if (++number == 1 && line.starts_with("#version"))
-      continue;
-    if (line.empty())
-      continue;
+  forLines(text, [&](std::string_view line) {
+    if ((++number == 1 && line.starts_with("#version")) || line.empty())
+      return;
     const size_t space = line.find(' ');
     if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos)
       throw Error(fmt::format("expected two tokens in line {} of '{}', but got '{}'", number, merges, line));
-    addMerge(v, ids, line.substr(0, space), line.substr(space + 1), fmt::format("line {} of '{}'", number, merges));
-  }
+    addMerge(v, ids, std::string(line.substr(0, space)), std::string(line.substr(space + 1)),
+             fmt::format("line {} of '{}'", number, merges));
+  });
   findSpecials(v);
   return v;
 }

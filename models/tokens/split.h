@@ -1,7 +1,8 @@
-// Cuts a text into pieces by a regular expression, as GPT-2's tokenizer does before merging.
+// Cuts a text: into words, into pieces, and into parts for several threads.
 
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,6 +10,22 @@
 #include <vector>
 
 namespace kiln {
+
+//===-- Words ---------------------------------------------------------------------------------------------------===//
+// Words as in Python's `text.lower().split()`: lower-case text between white space.
+
+/// Marks the end of a word: U+2581, a visible character.
+inline constexpr std::string_view endOfWord = "\u2581";
+
+/// Calls `take` for the words of `text` in order, in lower case unless `cased`. U+2581 and bytes that are not UTF-8
+/// count as U+FFFD.
+void forWords(std::string_view text, const std::function<void(std::string_view)> &take, bool cased = false);
+
+/// Bytes of the UTF-8 character that begins at `text[at]`.
+size_t characterAt(std::string_view text, size_t at);
+
+//===-- Pieces --------------------------------------------------------------------------------------------------===//
+// Cuts a text into pieces by a regular expression, as GPT-2's tokenizer does before merging.
 
 class Splitter {
 public:
@@ -34,5 +51,11 @@ size_t validUtf8(std::string_view text, size_t begin);
 /// The text in parts of about `bytes`, which split as the whole does. They end after a line of visible letters and
 /// before another one, where each of namedSplits() ends a piece. Without such a place they are longer.
 std::vector<std::string_view> partsAtLines(std::string_view text, size_t bytes);
+
+//===-- Threads -------------------------------------------------------------------------------------------------===//
+
+/// Runs `count` tasks, each on the first free one of `threads` threads. Each thread calls `worker` once for the
+/// function that runs its tasks. An exception of a task is rethrown when all threads are done.
+void workTogether(int threads, size_t count, const std::function<std::function<void(size_t)>()> &worker);
 
 } // namespace kiln

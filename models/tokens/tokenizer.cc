@@ -2,9 +2,8 @@
 
 #include "models/tokens/tokenizer.h"
 #include "dialect/dsl/Types.h"
-#include "models/tokens/seen_pieces.h"
-#include "models/tokens/threads.h"
-#include "models/tokens/words.h"
+#include "models/tokens/split.h"
+#include "models/tokens/token_tables.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -186,11 +185,6 @@ Tokenizer::Tokenizer(Vocabulary vocabulary)
   std::sort(whole.begin(), whole.end());
 }
 
-bool Tokenizer::cuts() const {
-  const auto isNamed = [&](const auto &split) { return split.second == words.split; };
-  return words.style != TokenStyle::bytes || std::any_of(namedSplits().begin(), namedSplits().end(), isNamed);
-}
-
 void Tokenizer::walk(std::string_view text, bool specials, const std::function<void(std::string_view)> &take,
                      const std::function<void(int32_t)> &special) const {
   size_t at = 0;
@@ -227,7 +221,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, bool specials) con
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, bool specials, int threads) const {
-  if (threads <= 1 || !cuts())
+  if (threads <= 1 || !splitsAtLines(words.style, words.split))
     return encode(text, specials);
   // Parts between special tokens, split again at lines; each thread takes the next free part.
   std::vector<std::string_view> parts; // empty: a special token

@@ -7,8 +7,8 @@
 
 #pragma once
 
-#include "models/tokens/merge_table.h"
 #include "models/tokens/split.h"
+#include "models/tokens/token_tables.h"
 
 #include <map>
 #include <span>
@@ -33,8 +33,6 @@ public:
 
 private:
   class Encoding;
-  /// Whether a text may be cut at lines.
-  bool cuts() const;
   /// Calls `take` for text between special tokens, and `special` for these.
   void walk(std::string_view text, bool specials, const std::function<void(std::string_view)> &take,
             const std::function<void(int32_t)> &special) const;

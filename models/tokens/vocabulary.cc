@@ -2,7 +2,8 @@
 
 #include "models/tokens/vocabulary.h"
 #include "dialect/dsl/Types.h"
-#include "models/tokens/words.h"
+#include "models/data/files.h"
+#include "models/tokens/split.h"
 
 #include <algorithm>
 #include <array>
@@ -120,12 +121,8 @@ std::optional<int32_t> documentMark(const Vocabulary &v) {
 std::optional<int32_t> documentEnd(const Vocabulary &v) { return specialNamed(v, "</s>"); }
 
 uint64_t hashOf(const Vocabulary &v) {
-  uint64_t hash = 0xcbf29ce484222325;
-  const auto add = [&](std::string_view bytes) {
-    for (const char byte : bytes)
-      hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
-    hash = (hash ^ bytes.size()) * 0x100000001b3;
-  };
+  uint64_t hash = fnv1a("");
+  const auto add = [&](std::string_view bytes) { hash = (fnv1a(bytes, hash) ^ bytes.size()) * 0x100000001b3; };
   const auto addNumber = [&](int32_t number) { add({reinterpret_cast<const char *>(&number), sizeof(number)}); };
   for (const std::string &token : v.tokens)
     add(token);
@@ -156,6 +153,11 @@ const std::map<std::string, std::string> &namedSplits() {
       {"llama3",
        R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"}};
   return splits;
+}
+
+bool splitsAtLines(TokenStyle style, const std::string &expression) {
+  const auto isNamed = [&](const auto &named) { return named.second == expression; };
+  return style != TokenStyle::bytes || std::any_of(namedSplits().begin(), namedSplits().end(), isNamed);
 }
 
 } // namespace kiln

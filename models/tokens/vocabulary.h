@@ -21,7 +21,7 @@ struct Merge {
 /// How a text is cut, and the units of its tokens.
 enum class TokenStyle {
   bytes,     // pieces by an expression; pairs of bytes; lossless for any bytes
-  words,     // lower-case words between spaces; pairs of characters, and an end of each word (models/tokens/words.h)
+  words,     // lower-case words between spaces; pairs of characters, and an end of each word (models/tokens/split.h)
   wholeWords // lower-case words, each a token
 };
 
@@ -66,5 +66,7 @@ bool bytesOf(std::string_view letters, std::string &bytes);
 
 /// Expressions by name: gpt2, gpt4, llama3.
 const std::map<std::string, std::string> &namedSplits();
+/// Whether a text that is cut so may be split at lines first (models/tokens/split.h): all except other expressions.
+bool splitsAtLines(TokenStyle style, const std::string &expression);
 
 } // namespace kiln

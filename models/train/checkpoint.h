@@ -1,3 +1,35 @@
+// Checkpoints, and the tensors in their files.
+
+#pragma once
+
+#include "models/data/safetensors.h"
+#include "models/nn/parameters.h"
+#include "models/train/model.h"
+#include "models/train/run_state.h"
+
+#include <functional>
+#include <optional>
+
+namespace kiln {
+
+//===-- Tensors of a file ---------------------------------------------------------------------------------------===//
+// A model's tensors in a safetensors file: all of its parameters, by name.
+
+/// Maps the name of a parameter to its name in a file.
+using NameInFile = std::function<std::string(const std::string &)>;
+/// Prepends `prefix` to the name.
+NameInFile prefixed(const std::string &prefix);
+
+/// Copies every parameter of `list` to its place in the flat buffer `to` of `type`. Throws Error that names the first
+/// missing or unsuitable tensor.
+void readTensors(const Safetensors &file, const ParameterList &list, const NameInFile &nameOf, Type type, void *to);
+
+/// Throws Error unless `held`, the names in the file `path`, are those of the parameters of `list`, and otherwise only
+/// names that `mayBeThere` accepts.
+void verifyNames(const std::string &path, const std::vector<std::string> &held, const ParameterList &list,
+                 const NameInFile &nameOf, const std::function<bool(const std::string &)> &mayBeThere = {});
+
+//===-- Checkpoints ---------------------------------------------------------------------------------------------===//
 // Checkpoints: a folder `checkpoint-00000100` in the run's folder, with
 //
 //     config.json            the model
@@ -9,16 +41,6 @@
 // It is written under another name, synced and renamed, so a folder with this name is complete. Reading checks every
 // size, every tensor's checksum, and that all parts belong to one checkpoint. Links in the run's folder show the newest
 // checkpoint's model there.
-
-#pragma once
-
-#include "models/train/model.h"
-#include "models/train/run_state.h"
-
-#include <functional>
-#include <optional>
-
-namespace kiln {
 
 /// Flat buffers in host memory, laid out as a ParameterList says.
 struct HostBuffers {

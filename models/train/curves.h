@@ -1,5 +1,4 @@
-// Loss curves of several runs as one picture (SVG): losses, or another number of their logs, over steps, seconds or
-// tokens. Below, on a finer scale, the difference of each run from the first.
+// Loss curves of several runs as one picture (SVG), and the command `plot` of every trainer, which draws them.
 
 #pragma once
 
@@ -7,8 +6,18 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace kiln {
+
+//===-- Drawing -------------------------------------------------------------------------------------------------===//
+// Loss curves of several runs as one picture (SVG): losses, or another number of their logs, over steps, seconds or
+// tokens. Below, on a finer scale, the difference of each run from the first.
 
 /// The horizontal axis: steps, seconds of training over all sessions of a run, or tokens.
 enum class Over { steps, seconds, tokens };
@@ -34,5 +43,19 @@ Curve readCurve(const std::string &folder, const CurveOf &of = {});
 /// is printed next to the run's name. Differences are taken at equal steps, or at equal seconds or tokens with linear
 /// interpolation of the first run. Long names are cut at the front. Throws Error without a curve.
 std::string pictureOf(const std::vector<Curve> &curves, const CurveOf &of = {});
+
+//===-- The command ---------------------------------------------------------------------------------------------===//
+
+struct PlotOptions {
+  std::vector<std::string> runs; // folders
+  std::string out;               // the picture; `-`: standard output
+  CurveOf of = {};
+  bool follow = false; // rewrites it while a run writes to one of the folders
+};
+
+/// Adds the command, with its flags.
+CLI::App *addPlot(CLI::App &app, PlotOptions &options);
+/// Writes the picture (models/train/curves.h). Throws Error.
+void plot(const PlotOptions &options);
 
 } // namespace kiln

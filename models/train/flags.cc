@@ -3,6 +3,7 @@
 #include "models/train/flags.h"
 #include "dialect/dsl/Nearest.h"
 #include "models/train/setting_table.h"
+#include "models/train/settings.h"
 #include "runtime/Streams.h"
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "dialect/dsl/Kernel.h"
 #include "models/train/number_text.h"
 #include "models/train/options.h"
 
@@ -20,6 +21,26 @@ CLI::Option *addNumber(CLI::App *app, const std::string &flag, Target &target, c
   });
 }
 
+/// Adds a flag whose value is one of `names`, those of an enumeration in order.
+template <class Enum, class Target, size_t N>
+CLI::Option *addChoice(CLI::App *app, const std::string &flag, Target &target, const std::array<const char *, N> &names,
+                       const std::string &text) {
+  const auto take = [flag, &target, &names](const std::string &got) {
+    target = static_cast<Enum>(parseChoice(flag, got, {names.begin(), names.end()}));
+  };
+  return app->add_option_function<std::string>(flag, take, text)->type_name("TEXT");
+}
+
+/// The sizes that all models have; the texts are those of --layers, --inner and --context.
+template <class Options>
+void addSizeFlags(CLI::App *app, Options &o, const char *layers, const char *inner, const char *context) {
+  addNumber<int64_t>(app, "--layers", o.layers, layers);
+  addNumber<int64_t>(app, "--heads", o.heads, "attention heads; their number divides the width");
+  addNumber<int64_t>(app, "--width", o.width, "channels");
+  addNumber<int64_t>(app, "--inner", o.inner, inner);
+  addNumber<int64_t>(app, "--context", o.context, context);
+}
+
 /// --device and --threads.
 void addMachineFlags(CLI::App *app, MachineOptions &options);
 /// --out, the flags of checkpoints, and those of the machine.
@@ -35,6 +56,20 @@ void addMemoryFlags(CLI::App *app, SettingOptions &options);
 
 /// The error about a model that is none of `known`, with the new name of a former one, or the nearest name.
 Error unknownModel(const std::string &name, const std::vector<std::string> &known);
+
+/// The names of presets, and the preset of that name. Throws Error with all names for another one.
+template <class Preset> std::vector<std::string> presetNames(const std::vector<Preset> &all) {
+  std::vector<std::string> names;
+  for (const Preset &preset : all)
+    names.emplace_back(preset.name);
+  return names;
+}
+template <class Preset> const Preset &presetNamed(const std::vector<Preset> &all, const std::string &name) {
+  for (const Preset &preset : all)
+    if (preset.name == name)
+      return preset;
+  throw unknownModel(name, presetNames(all));
+}
 
 /// Reads the command line of a program without commands. Returns whether there is something to do, which is false after
 /// --help and --version. Throws Error for an unknown flag or value, with the nearest one, and for a missing flag.

@@ -1,6 +1,7 @@
 // Token streams for training and validation.
 
 #include "models/train/language_data.h"
+#include "models/data/files.h"
 #include "models/data/shards.h"
 #include "models/data/text.h"
 
@@ -33,7 +34,8 @@ static Streams parted(DataIdentity identity, std::shared_ptr<const TokenStream> 
 
 static Streams bytesOf(const LanguageSource &source, int64_t context) {
   Text text = readText(source.data, context);
-  return {{source.data, std::ssize(text.train), hashOf(text.train)},
+  return {{source.data, std::ssize(text.train),
+           fnv1a({reinterpret_cast<const char *>(text.train.data()), text.train.size()})},
           std::make_shared<MemoryTokens<uint8_t>>(std::move(text.train)),
           std::make_shared<MemoryTokens<uint8_t>>(std::move(text.validation))};
 }
@@ -44,8 +46,7 @@ static Streams encoded(const LanguageSource &source, int64_t context) {
       source.threads > 0 ? source.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::vector<int32_t> tokens =
       source.tokenizer->encode({reinterpret_cast<const char *>(text.data()), text.size()}, /*specials=*/false, threads);
-  const auto *const bytes = reinterpret_cast<const uint8_t *>(tokens.data());
-  const uint64_t hash = hashOf({bytes, bytes + tokens.size() * sizeof(int32_t)});
+  const uint64_t hash = fnv1a({reinterpret_cast<const char *>(tokens.data()), tokens.size() * sizeof(int32_t)});
   return parted({source.data, std::ssize(text), hash}, std::make_shared<MemoryTokens<int32_t>>(std::move(tokens)),
                 context);
 }

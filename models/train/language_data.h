@@ -4,7 +4,7 @@
 
 #include "models/data/documents.h"
 #include "models/tokens/tokenizer.h"
-#include "models/train/train_data.h"
+#include "models/train/model.h"
 
 #include <set>
 

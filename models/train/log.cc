@@ -2,19 +2,13 @@
 
 #include "models/train/log.h"
 #include "dialect/dsl/Types.h"
-#include "models/data/files.h"
 #include "models/data/json.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
 #include <sstream>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace kiln {
 
@@ -70,19 +64,12 @@ RunLog::RunLog(const std::string &path, int64_t step) : path(path) {
   if (std::filesystem::exists(path) || !text.empty())
     replaceFile(path, text);
   std::filesystem::remove(restOf(path));
-  file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (file < 0)
-    throw Error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)), Fault::device);
+  file.emplace(path);
 }
 
-RunLog::~RunLog() { ::close(file); }
-
 void RunLog::write(const StepRow &row) {
-  const std::string line = jsonOf(row) + "\n";
-  if (const int error = writeAll(file, line.data(), std::ssize(line)))
-    throw Error(fmt::format("cannot write '{}': {}", path, std::strerror(error)), Fault::device);
-  struct stat status;
-  if (::fstat(file, &status) == 0 && status.st_nlink == 0)
+  file->write(jsonOf(row) + "\n");
+  if (file->isRemoved())
     throw Error(fmt::format("expected '{}' to stay in place while a run writes to it, but it was removed", path),
                 Fault::device);
 }

@@ -1,6 +1,8 @@
-// The log of a run: DIR/log.jsonl with one JSON object a step.
+// The log of a run: DIR/log.jsonl with one JSON object a step; and other receivers of its rows.
 
 #pragma once
+
+#include "models/data/files.h"
 
 #include <cstdint>
 #include <optional>
@@ -31,13 +33,19 @@ struct StepRow {
 /// The row as a line of log.jsonl.
 std::string jsonOf(const StepRow &row);
 
+/// A receiver of the rows, in addition to the log itself.
+class RowSink {
+public:
+  virtual ~RowSink() = default;
+  /// Throws Error (device) if the row cannot be written.
+  virtual void write(const StepRow &row) = 0;
+};
+
 /// log.jsonl of a run. Opening it for a run that continues from `step` drops the rows after that step, and appends
 /// those that could not be written before.
 class RunLog {
 public:
   RunLog(const std::string &path, int64_t step);
-  ~RunLog();
-  RunLog(const RunLog &) = delete;
   /// Throws Error (device) if the row is not in the file afterwards.
   void write(const StepRow &row);
   /// Puts a row that write() could not write into a file next to the log, from which the next opening appends it. If
@@ -46,7 +54,7 @@ public:
 
 private:
   std::string path;
-  int file;
+  std::optional<AppendedFile> file;
 };
 
 } // namespace kiln

@@ -2,15 +2,13 @@
 
 #include "models/train/loop.h"
 #include "kernels/outliers.h"
-#include "models/observe/profiled_steps.h"
-#include "models/train/gradient_norms.h"
+#include "models/observe/profiler.h"
+#include "models/train/evaluation.h"
 #include "models/train/peak.h"
 #include "models/train/progress.h"
 #include "models/train/saves.h"
 #include "models/train/start.h"
 #include "models/train/step_log.h"
-#include "models/train/stop_signals.h"
-#include "models/train/validation.h"
 #include "models/train/ways_out.h"
 #include "runtime/Streams.h"
 

@@ -2,8 +2,8 @@
 
 #pragma once
 
+#include "models/train/model.h"
 #include "models/train/run_folder.h"
-#include "models/train/train_data.h"
 #include "models/train/trainer.h"
 
 namespace kiln {

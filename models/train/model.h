@@ -1,5 +1,6 @@
-// The interface of models: parameters, inputs of a micro-batch, and the launches of its losses and their gradient. A
-// model has no memory and no device; a Build brings both as addresses. models/gpt2/network.h is an example.
+// The interfaces of models and of their data. A model has parameters, inputs of a micro-batch, and the launches of its
+// losses and their gradient. It has no memory and no device; a Build brings both as addresses. models/gpt2/network.h is
+// an example.
 
 #pragma once
 
@@ -25,7 +26,12 @@ struct MicroBatch {
   TensorRef losses;                        // f32, as many as the shape has targets
   std::optional<TensorRef> hits = {}; // argument of losses(): 1 if the target is the most likely token, otherwise 0
   /// The input of that name. Throws Error (internal) if the model has none.
-  const TensorRef &operator[](const std::string &name) const;
+  const TensorRef &operator[](const std::string &name) const {
+    const auto found = inputs.find(name);
+    if (found == inputs.end())
+      throw Error("expected an input '" + name + "' of a micro-batch, but there is none", Fault::internal);
+    return found->second;
+  }
 };
 
 class Model {
@@ -64,6 +70,43 @@ public:
   virtual std::string text() const = 0;
   /// The model's config.json for a checkpoint with weights of type `saved`, complete enough to construct it again.
   virtual nlohmann::ordered_json configJson(Type saved) const = 0;
+};
+
+//===-- Data ----------------------------------------------------------------------------------------------------===//
+// The training data of a run: sequences, as the first inputs of a model.
+
+/// Identifies the data of a run. Without a path: none yet, because the checkpoint comes from another program.
+struct DataIdentity {
+  std::string path;
+  int64_t bytes = 0;
+  uint64_t hash = 0; // FNV-1a of the training part
+  bool sameContent(const DataIdentity &other) const { return bytes == other.bytes && hash == other.hash; }
+};
+
+class TrainData {
+public:
+  virtual ~TrainData() = default;
+
+  /// Distinguishes this data from other data.
+  virtual DataIdentity identity() const = 0;
+  /// The shapes of its micro-batches, for training and validation; none: all have the model's. Batches of several
+  /// shapes carry theirs.
+  virtual std::vector<BatchShape> shapes() const { return {}; }
+  /// Units of a micro-batch of `batch` sequences. Data that cuts its micro-batches itself counts micro-batches: one.
+  virtual int64_t perBatch(int64_t batch) const { return batch; }
+  /// Sequences `first` … `first + count` of the endless training stream, a function of the run's seed and their numbers
+  /// only.
+  virtual HostBatch training(int64_t first, int64_t count) = 0;
+  /// How many sequences a micro-batch of these has, without making it.
+  virtual int64_t trainingSequences(int64_t, int64_t count) { return count; }
+  /// The number of targets in these sequences, without padding: a step's loss is the mean over them. It is called
+  /// before each step, so it must be fast.
+  virtual int64_t trainingTargets(int64_t first, int64_t count) = 0;
+  /// Number of validation sequences, and of targets in `count` of them from number `first` on.
+  virtual int64_t validationSequences() const = 0;
+  virtual int64_t validationTargets(int64_t first, int64_t count) const = 0;
+  /// `count` of them from number `first` on; targets after the last are missing.
+  virtual HostBatch validation(int64_t first, int64_t count) const = 0;
 };
 
 } // namespace kiln

@@ -113,7 +113,7 @@ static bool link(const fs::path &path, const std::string &target) {
   return true;
 }
 
-static void discard(const fs::path &path) {
+static void removeAll(const fs::path &path) {
   std::error_code error;
   fs::remove_all(path, error);
   if (error)
@@ -123,7 +123,7 @@ static void discard(const fs::path &path) {
 void linkModel(const std::string &folder, const std::string &name) {
   for (const char *held : {files[0], files[1], newest})
     if (isCopy(fs::path(folder) / held)) // it would not be updated by the next checkpoint
-      discard(fs::path(folder) / held);
+      removeAll(fs::path(folder) / held);
   if (!link(fs::path(folder) / newest, name))
     return;
   for (const char *file : files)
@@ -143,14 +143,14 @@ std::optional<std::string> bestLinked(const std::string &folder) {
 
 void unlinkBest(const std::string &folder) {
   if (bestLinked(folder))
-    discard(fs::path(folder) / best);
+    removeAll(fs::path(folder) / best);
 }
 
 void unlinkModel(const std::string &folder) {
   for (const char *name : {files[0], files[1], newest}) {
     const fs::path path = fs::path(folder) / name;
     if (isOurs(path))
-      discard(path);
+      removeAll(path);
   }
 }
 

@@ -9,7 +9,6 @@
 #include "models/parallel/device_exchange.h"
 #include "models/parallel/shards.h"
 #include "models/train/checkpoint.h"
-#include "models/train/exchange_cuts.h"
 #include "models/train/memory.h"
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"

@@ -1,19 +1,51 @@
-// Options of a run of any model: its folder, its machine, and the settings that differ from the model's own.
+// Options of a run of any model: its folder, its machine, its budgets, and the settings that differ from the model's
+// own.
 
 #pragma once
 
-#include "models/observe/step_range.h"
 #include "models/parallel/collective.h"
-#include "models/train/memory_budget.h"
 #include "models/train/settings.h"
 #include "runtime/Device.h"
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 namespace kiln {
+
+/// Steps `first` to `last` of a run, both included.
+struct StepRange {
+  int64_t first = 0, last = 0;
+  bool operator==(const StepRange &) const = default;
+};
+/// `A:B`, or `A` for one step. Throws Error, which names `flag`, for another text, and unless 1 ≤ A ≤ B.
+StepRange stepRangeNamed(const std::string &flag, const std::string &text);
+
+//===-- Memory --------------------------------------------------------------------------------------------------===//
+
+/// Bytes; or `auto`: nine tenths of the machine's free memory.
+struct MemoryBudget {
+  std::optional<int64_t> bytes;
+  bool operator==(const MemoryBudget &) const = default;
+};
+
+/// `auto`, or a number with its unit: KiB, MiB, GiB, TiB, or kB, MB, GB, TB. Throws Error, which names `flag`, for
+/// another text.
+MemoryBudget budgetNamed(const std::string &flag, const std::string &text);
+/// `512 MiB`, `3.25 GiB`: rounded up.
+std::string sizeText(int64_t bytes);
+
+/// Resident memory of this process.
+int64_t residentBytes();
+/// The memory that the process could allocate in addition: the system's available memory, at most the rest of its
+/// control group's limit.
+int64_t availableBytes();
+/// Whether the device's allocations are memory of this process.
+bool isHostMemory(const Device &device);
+
+//===-- Options -------------------------------------------------------------------------------------------------===//
 
 /// The machine to run on.
 struct MachineOptions {

@@ -1,15 +1,41 @@
-// Progress of a run: a bar that is redrawn on a terminal, plain lines elsewhere.
+// Progress of a run: a bar that is redrawn on a terminal, plain lines elsewhere; and the losses so far as a line of
+// text.
 
 #pragma once
 
-#include "models/observe/live_curve.h"
 #include "models/train/log.h"
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace kiln {
+
+//===-- The curve -----------------------------------------------------------------------------------------------===//
+// A loss curve in one line of text, of braille characters: two columns of four dots a character.
+
+class LiveCurve {
+public:
+  void add(double value);
+  /// `loss 5.5598 ⡇⠱⣀ 1.7108`: the highest and the last mean, and between them the values so far as `width` · 2 means
+  /// over equal intervals. Empty without a finite value.
+  std::string text(int width) const;
+
+private:
+  struct Sum {
+    double total = 0;
+    int64_t count = 0;
+  };
+  static constexpr size_t most = 2048; // sums kept; then neighbours are merged
+
+  std::vector<Sum> sums;
+  int64_t length = 1; // values in each sum
+};
+
+//===-- The bar -------------------------------------------------------------------------------------------------===//
 
 /// `3:07`, `1:02:45`.
 std::string clockText(double seconds);

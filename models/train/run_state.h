@@ -1,22 +1,42 @@
-// The state of a run, and training.json, its file in a checkpoint.
+// The state of a run, its file training.json, and the identity of a checkpoint.
 
 #pragma once
 
+#include "models/data/safetensors.h"
+#include "models/train/model.h"
 #include "models/train/settings.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
 namespace kiln {
 
-/// Identifies the data of a run. Without a path: none yet, because the checkpoint comes from another program.
-struct DataIdentity {
-  std::string path;
-  int64_t bytes = 0;
-  uint64_t hash = 0; // FNV-1a of the training part
-  bool sameContent(const DataIdentity &other) const { return bytes == other.bytes && hash == other.hash; }
+//===-- Identity ------------------------------------------------------------------------------------------------===//
+// The identity of a checkpoint. Every part names the checkpoint by a hash of all parts. So a mixture of two
+// checkpoints, or an edited one, is found whatever caused it.
+
+/// The metadata of a safetensors file.
+using Metadata = std::map<std::string, std::string>;
+
+/// The texts of a checkpoint's JSON files and the metadata of its weights and moments, each with the identity in it.
+struct IdentifiedParts {
+  std::string config, training;
+  Metadata weights, moments;
 };
-uint64_t hashOf(const std::vector<uint8_t> &bytes);
+
+/// Puts the identity into the parts. `training`, the text of a JSON object, must have noIdentity in its field
+/// `checkpoint`, which is replaced. Both metadata, which hold the tensors' checksums, also get `step` and `seed`.
+void identify(IdentifiedParts &parts, int64_t step, uint64_t seed);
+/// Placeholder of an identity that is not known yet.
+inline const std::string noIdentity(16, '0');
+
+/// Throws Error unless the parts of `checkpoint` belong together and are unchanged. The tensors themselves are checked
+/// when they are read. Checkpoints of format 1 have no identity and pass.
+void verifyParts(const std::string &checkpoint);
+
+//===-- The state of a run --------------------------------------------------------------------------------------===//
+// The state of a run, and training.json, its file in a checkpoint.
 
 /// The loss scale, against underflow of f16 gradients.
 struct LossScale {

@@ -6,6 +6,7 @@
 #include "kernels/outliers.h"
 #include "models/data/json.h"
 #include "models/train/number_text.h"
+#include "models/train/settings.h"
 
 #include <cmath>
 #include <fmt/ranges.h>
@@ -138,30 +139,20 @@ static Setting choice(const char *flag, const char *field, T TrainSettings::*mem
           [](const TrainSettings &) {}};
 }
 
-/// Reads one of the names of an enumeration's values, for choice().
-template <class T> static auto oneOf(const std::vector<std::string> &names) {
-  return [&names](const std::string &name, const std::string &text) {
-    return static_cast<T>(parseChoice(name, text, names));
-  };
-}
-
 static Setting dtype(const char *flag, const char *field, Type TrainSettings::*member, const char *help) {
   return choice(flag, field, member, help, dtypeNamed, dtypeOf);
 }
 
 /// An enumeration with the names of its values, in order.
-template <class T, size_t N>
+template <class T, class Names>
 static Setting named(const char *flag, const char *field, T TrainSettings::*member, const char *help,
-                     const std::array<const char *, N> &names) {
+                     const Names &names) {
   return choice(
       flag, field, member, help,
-      [=](const std::string &name, const std::string &text) {
-        for (size_t i = 0; i < N; ++i)
-          if (text == names[i])
-            return static_cast<T>(i);
-        throw Error(fmt::format("expected '{}' to be {}, but got '{}'", name, fmt::join(names, " or "), text));
+      [&names](const std::string &name, const std::string &text) {
+        return static_cast<T>(parseChoice(name, text, {names.begin(), names.end()}));
       },
-      [=](T value) { return names.at(static_cast<size_t>(value)); });
+      [&names](T value) { return names.at(static_cast<size_t>(value)); });
 }
 
 static Setting withMemory(Setting setting) {
@@ -230,11 +221,10 @@ static std::vector<Setting> makeTable() {
              "dropout rate of the outputs of the MLP's activation", {share}, later),
       number("dropout-attention", "dropout_attention", &S::dropoutAttention, "dropout rate of attention weights",
              {share}, later),
-      choice("dropout-kind", "dropout_kind", &S::dropoutKind,
-             "inverted (kept elements are divided by the keep probability) or plain (evaluations multiply by it) "
-             "(inverted)",
-             oneOf<DropoutKind>(dropoutKindNames),
-             [](DropoutKind kind) { return dropoutKindNames.at(static_cast<size_t>(kind)); }),
+      named("dropout-kind", "dropout_kind", &S::dropoutKind,
+            "inverted (kept elements are divided by the keep probability) or plain (evaluations multiply by it) "
+            "(inverted)",
+            dropoutKindNames),
       number("label-smoothing", "label_smoothing", &S::smoothing,
              "fraction of each target's probability that is spread over all tokens, in the training loss (0)", {share},
              later),
@@ -257,18 +247,19 @@ static std::vector<Setting> makeTable() {
       number("evaluate-every", "evaluate_every", &S::evaluateEvery, "steps between validation losses (0: at the end)",
              {atLeast(0)}),
       withOrder(number("seed", "seed", &S::seed, "seed of weights, batches, dropout and rounding", {})),
-      choice("precision", "precision", &S::precision,
-             "how matrix products of fp32 may round their operands: ieee, tf32, tf32x3, bf16x3 (tf32 on GPUs, ieee on "
-             "CPUs; a CPU without AMX computes all as ieee)",
-             oneOf<Precision>(precisionNames),
-             [](std::optional<Precision> p) { return p ? Json(precisionNames.at(static_cast<size_t>(*p))) : Json(); }),
+      choice(
+          "precision", "precision", &S::precision,
+          "how matrix products of fp32 may round their operands: ieee, tf32, tf32x3, bf16x3 (tf32 on GPUs, ieee on "
+          "CPUs; a CPU without AMX computes all as ieee)",
+          [](const std::string &name, const std::string &text) {
+            return static_cast<Precision>(parseChoice(name, text, precisionNames));
+          },
+          [](std::optional<Precision> p) { return p ? Json(precisionNames.at(static_cast<size_t>(*p))) : Json(); }),
       withMemory(dtype("dtype", "dtype", &S::type, "type of weights and activations: fp32, bf16, fp16")),
       withMemory(truth("master", "master", &S::master,
                        "1: fp32 master weights; 0: AdamW updates the narrow weights directly (1)")),
-      choice("rounding", "rounding", &S::rounding,
-             "how --master 0 rounds narrow weights: nearest, stochastic (nearest)",
-             oneOf<WeightRounding>(roundingNames),
-             [](WeightRounding rounding) { return roundingNames.at(static_cast<size_t>(rounding)); }),
+      named("rounding", "rounding", &S::rounding, "how --master 0 rounds narrow weights: nearest, stochastic (nearest)",
+            roundingNames),
       number("loss-scale", "loss_scale", &S::lossScale, "initial loss scale of fp16 (65536)", {lossScales}, later),
       number("scale-window", "scale_window", &S::scaleWindow,
              "updates without overflow after which the loss scale doubles (2000; 0: never)", {between(0, largestSize)},

@@ -2,6 +2,7 @@
 
 #include "models/train/settings.h"
 #include "dialect/dsl/Nearest.h"
+#include "models/data/json.h"
 #include "models/train/setting_table.h"
 
 #include <algorithm>

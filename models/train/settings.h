@@ -4,12 +4,15 @@
 
 #include "kernels/attention.h"
 #include "kernels/rounding.h"
+#include "models/nn/dropout.h"
+#include "models/nn/parameters.h"
 #include "models/nn/recompute.h"
-#include "models/nn/role.h"
 
 #include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
 
 namespace kiln {
 
@@ -103,5 +106,63 @@ TrainSettings settingsFrom(const JsonObject &json);
 
 /// Learning rate of update `step` (from 0): linear warm-up, then the schedule down to finalRate · rate.
 double learningRate(const TrainSettings &settings, int64_t step);
+
+//===-- Configs of models ---------------------------------------------------------------------------------------===//
+// Applies a run's settings and size flags to the config of any model.
+
+/// The dropout rates of the settings; a rate below 0 is replaced by the general one.
+inline DropoutOptions dropoutOf(const TrainSettings &s) {
+  const auto orGeneral = [&](double chance) { return chance < 0 ? s.dropout : chance; };
+  return {orGeneral(s.dropoutEmbedding), orGeneral(s.dropoutResidual), s.dropoutActivation, s.dropoutAttention,
+          s.dropoutKind};
+}
+
+/// The config with its type and all that the settings decide.
+template <class Config> Config configured(Config config, const TrainSettings &settings) {
+  config.type = settings.type;
+  config.dropout = dropoutOf(settings);
+  config.attention = settings.attention;
+  config.decayOn = settings.decayOn;
+  config.smoothing = settings.smoothing;
+  return config;
+}
+
+/// Throws Error unless every size is positive and the heads divide the width.
+template <class Config> void verifySizes(const Config &c, int64_t inner, int64_t mostLayers = largestSize) {
+  expectBetween("layers", c.layers, mostLayers);
+  expectBetween("heads", c.heads, largestSize);
+  expectBetween("width", c.width, largestSize);
+  expectBetween("inner", inner, largestSize);
+  expectBetween("context", c.context, largestSize);
+  if (c.width % c.heads != 0)
+    throw Error("expected the number of heads to divide the width, but got " + std::to_string(c.heads) +
+                " heads and width " + std::to_string(c.width));
+}
+
+/// Replaces sizes of the config by those of the options.
+template <class Config, class Options> void replaceSizes(Config &config, const Options &options) {
+  config.layers = options.layers.value_or(config.layers);
+  config.heads = options.heads.value_or(config.heads);
+  config.width = options.width.value_or(config.width);
+  config.inner = options.inner.value_or(config.inner);
+  config.context = options.context.value_or(config.context);
+}
+
+/// Throws Error unless the flags ask for the model that `where` has; they may repeat it, but not change it.
+template <class Config>
+void expectModel(bool isSame, const std::string &where, const Config &held, const Config &asked) {
+  if (!isSame)
+    throw Error(where + " has " + textOf(held) + ", but the flags ask for " + textOf(asked));
+}
+
+/// Takes sizes and form from another config, such as a preset's. Vocabulary and training settings stay.
+template <class Config> void takeSizes(Config &config, const Config &other) {
+  config.layers = other.layers;
+  config.heads = other.heads;
+  config.width = other.width;
+  config.inner = other.inner;
+  config.context = other.context;
+  config.form = other.form;
+}
 
 } // namespace kiln

@@ -2,7 +2,7 @@
 
 #include "models/train/start.h"
 #include "models/data/json.h"
-#include "models/train/memory_planner.h"
+#include "models/train/memory.h"
 
 #include <fmt/format.h>
 

@@ -4,15 +4,50 @@
 #include "kernels/attention.h"
 #include "kernels/outliers.h"
 #include "kernels/sum.h"
+#include "models/nn/build.h"
 #include "models/train/memory.h"
-#include "models/train/shapes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <map>
 
 namespace kiln {
+
+//===-- Shapes --------------------------------------------------------------------------------------------------===//
+
+/// The largest number of targets of a shape.
+static int64_t mostTargets(const std::vector<BatchShape> &shapes) {
+  int64_t most = 0;
+  for (const BatchShape &shape : shapes)
+    most = std::max(most, shape.targets());
+  return most;
+}
+
+/// One representative of each class of shapes for which plans on `target` pick equal configs, with this many loss
+/// chunks. Their kernels serve all shapes. Shapes of one class have equal buckets: of their numbers of rows, including
+/// those of loss chunks, and of their lengths.
+static std::vector<BatchShape> oneOfEachKind(const std::vector<BatchShape> &shapes, const Target &target,
+                                             int64_t lossChunks) {
+  std::map<std::array<int64_t, 7>, BatchShape> kinds;
+  for (const BatchShape &shape : shapes) {
+    auto chunks = lossChunksOf(target, shape.targets(), lossChunks);
+    std::erase_if(chunks, [](const auto &chunk) { return chunk.second == 0; });
+    kinds.emplace(std::array{target.bucket(shape.targets()), target.bucket(shape.sources()),
+                             target.lengthBucket(shape.target), target.lengthBucket(shape.source),
+                             target.bucket(chunks.front().second), target.bucket(chunks.back().second),
+                             std::min<int64_t>(std::ssize(chunks), 2)},
+                  shape);
+  }
+  std::vector<BatchShape> one;
+  for (const auto &[kind, shape] : kinds)
+    one.push_back(shape);
+  return one;
+}
+
+//===-- The trainer ---------------------------------------------------------------------------------------------===//
 
 /// Number of shapes whose prepared launches are cached.
 static constexpr size_t mostReady = 256;

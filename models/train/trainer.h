@@ -179,7 +179,4 @@ private:
   int64_t uses = 0; // counts uses of passes
 };
 
-/// Uploads the elements of `from` to a tensor of i32.
-void uploadAll(Tensor &to, const std::vector<int32_t> &from);
-
 } // namespace kiln

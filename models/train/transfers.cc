@@ -43,10 +43,6 @@ std::vector<float> Trainer::gradients() const {
   return {all.begin(), all.end()};
 }
 
-void uploadAll(Tensor &to, const std::vector<int32_t> &from) {
-  to.upload(from.data(), static_cast<int64_t>(from.size() * sizeof(int32_t)));
-}
-
 void Trainer::uploadInputs(const MicroBatch &to, const HostBatch &batch) {
   for (const auto &[name, array] : batch) {
     const auto place = to.inputs.find(name);

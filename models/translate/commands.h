@@ -2,9 +2,9 @@
 
 #pragma once
 
+#include "models/train/curves.h"
 #include "models/train/options.h"
-#include "models/train/plot.h"
-#include "models/translate/config.h"
+#include "models/translate/network.h"
 
 #include <variant>
 

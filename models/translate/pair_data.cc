@@ -1,14 +1,18 @@
-// Reads pairs of lines, and encodes them.
+// Reads pairs of lines, encodes them, and keeps their tokenizers.
 
 #include "models/translate/pair_data.h"
-#include "models/data/compressed.h"
+#include "models/data/files.h"
 #include "models/data/text.h"
+#include "models/tokens/files.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <set>
 
 namespace kiln {
+
+//===-- Data ----------------------------------------------------------------------------------------------------===//
 
 PairMarks marksOf(const PairTokenizers &tokenizers) {
   PairMarks marks;
@@ -28,13 +32,7 @@ PairMarks marksOf(const PairTokenizers &tokenizers) {
 std::vector<std::string> readLines(const std::string &path) {
   const std::string text = readUnpacked(path, mostTextBytes());
   std::vector<std::string> lines;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    if (!lines.back().empty() && lines.back().back() == '\r')
-      lines.back().pop_back();
-    begin = end + 1;
-  }
+  forLines(text, [&](std::string_view line) { lines.emplace_back(line); });
   if (lines.empty())
     throw Error(fmt::format("expected lines of text in '{}', but it is empty", path));
   return lines;
@@ -63,16 +61,16 @@ static std::vector<TokenPair> pairsIn(const PairFiles &files, const PairTokenize
 
 /// FNV-1a hash of all tokens, and their size in bytes.
 static DataIdentity identityOf(const PairFiles &files, const std::vector<TokenPair> &pairs) {
-  std::vector<uint8_t> bytes;
+  int64_t bytes = 0;
+  uint64_t hash = fnv1a("");
   for (const TokenPair &pair : pairs)
     for (const std::vector<int32_t> *side : {&pair.source, &pair.target}) {
-      const int32_t count = static_cast<int32_t>(side->size());
-      const auto *length = reinterpret_cast<const uint8_t *>(&count);
-      const auto *tokens = reinterpret_cast<const uint8_t *>(side->data());
-      bytes.insert(bytes.end(), length, length + sizeof(count));
-      bytes.insert(bytes.end(), tokens, tokens + side->size() * sizeof(int32_t));
+      const auto count = static_cast<int32_t>(side->size());
+      hash = fnv1a({reinterpret_cast<const char *>(&count), sizeof(count)}, hash);
+      hash = fnv1a({reinterpret_cast<const char *>(side->data()), side->size() * sizeof(int32_t)}, hash);
+      bytes += std::ssize(*side) * int64_t{sizeof(int32_t)} + int64_t{sizeof(count)};
     }
-  return {files.source + " and " + files.target, std::ssize(bytes), hashOf(bytes)};
+  return {files.source + " and " + files.target, bytes, hash};
 }
 
 PairData::PairData(const PairFiles &train, const PairFiles &validation, const PairTokenizers &tokenizers,
@@ -126,3 +124,31 @@ std::vector<std::string> PairData::notes() const {
 }
 
 } // namespace kiln
+
+namespace kiln::translate {
+
+//===-- Tokenizers of a run -------------------------------------------------------------------------------------===//
+
+namespace fs = std::filesystem;
+
+void writeRunTokens(const std::string &folder, const PairTokenizers &tokenizers) {
+  for (const char *name : {"tokenizer.json", "vocab.json", "merges.txt"}) // left by an earlier run
+    for (const fs::path &path : {fs::path(folder), fs::path(folder) / "source"})
+      fs::remove(path / name);
+  writeVocabulary(folder, tokenizers.target.vocabulary());
+  if (tokenizers.source.vocabulary() != tokenizers.target.vocabulary())
+    writeVocabulary((fs::path(folder) / "source").string(), tokenizers.source.vocabulary());
+}
+
+PairTokenizers readRunTokens(const std::string &folder) {
+  const fs::path here = folder, above = fs::absolute(here).parent_path();
+  const bool isCheckpoint = !hasVocabulary(folder) && fs::exists(here / "training.json");
+  const fs::path run = isCheckpoint ? above : here;
+  if (!hasVocabulary(run.string()))
+    throw Error(fmt::format("expected the tokenizer of a run in '{}', but there is none", run.string()));
+  const Tokenizer target(readVocabulary(run.string()));
+  const std::string source = (run / "source").string();
+  return {hasVocabulary(source) ? Tokenizer(readVocabulary(source)) : target, target};
+}
+
+} // namespace kiln::translate

@@ -1,12 +1,14 @@
-// Training data of translation: two texts whose lines translate each other.
+// Training data of translation: two texts whose lines translate each other, and the tokenizers of both.
 
 #pragma once
 
 #include "models/data/pairs.h"
 #include "models/tokens/tokenizer.h"
-#include "models/train/train_data.h"
+#include "models/train/model.h"
 
 namespace kiln {
+
+//===-- Data ----------------------------------------------------------------------------------------------------===//
 
 /// The tokenizers of both sides.
 struct PairTokenizers {
@@ -57,3 +59,15 @@ private:
 };
 
 } // namespace kiln
+
+namespace kiln::translate {
+
+//===-- Tokenizers of a run -------------------------------------------------------------------------------------===//
+// The tokenizers of a run, kept in its folder: one for both sides, or `target` in the folder and `source` below it.
+
+/// Writes them into a new run's folder, and replaces older ones.
+void writeRunTokens(const std::string &folder, const PairTokenizers &tokenizers);
+/// Reads those of a run's folder, or of a checkpoint in one. Throws Error if there are none.
+PairTokenizers readRunTokens(const std::string &folder);
+
+} // namespace kiln::translate

@@ -1,7 +1,7 @@
 // Presets: models and training settings.
 
 #include "models/train/flags.h"
-#include "models/translate/config.h"
+#include "models/translate/network.h"
 
 #include <cmath>
 
@@ -86,14 +86,6 @@ const std::vector<NamedTranslation> &translations() {
   return all;
 }
 
-const NamedTranslation &translationNamed(const std::string &name) {
-  std::vector<std::string> names;
-  for (const NamedTranslation &model : translations()) {
-    if (model.name == name)
-      return model;
-    names.push_back(model.name);
-  }
-  throw unknownModel(name, names);
-}
+const NamedTranslation &translationNamed(const std::string &name) { return presetNamed(translations(), name); }
 
 } // namespace kiln

@@ -1,10 +1,9 @@
 // Checkpoints and JSON with damage.
 
 #include "models/data/json.h"
-#include "models/gpt2/config_json.h"
+#include "models/gpt2/config.h"
 #include "models/gpt2/network.h"
-#include "models/gpt2/presets.h"
-#include "models/gpt2/weights.h"
+#include "models/gpt2/pretrained.h"
 #include "models/train/checkpoint.h"
 #include "test/faults/inputs.h"
 #include "test/temporary_folder.h"

@@ -1,7 +1,7 @@
 // Training steps and decoding steps of GPT-2 124M.
 
+#include "models/gpt2/config.h"
 #include "models/gpt2/network.h"
-#include "models/gpt2/presets.h"
 #include "models/train/memory.h"
 #include "models/train/trainer.h"
 #include "tools/kiln-bench/bench.h"

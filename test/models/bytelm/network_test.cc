@@ -1,7 +1,6 @@
 // The byte-level model: PyTorch's losses, its number of parameters, and the bytes that a position sees.
 
 #include "models/bytelm/network.h"
-#include "models/bytelm/shifted.h"
 #include "models/data/batches.h"
 #include "models/data/json.h"
 #include "models/train/trainer.h"

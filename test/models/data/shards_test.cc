@@ -1,6 +1,6 @@
 // Files of tokens, and files that are packed.
 
-#include "models/data/compressed.h"
+#include "models/data/files.h"
 #include "models/data/shards.h"
 #include "test/expect_error.h"
 #include "test/temporary_folder.h"
@@ -81,7 +81,7 @@ TEST(Shards, FilesThatBecomeOthersAreErrors) {
   std::filesystem::resize_file(path, 1024);
   expectError([&] { readAll(shards, 0, 10); }, {"expected '" + path + "' to have 11024 bytes", "but it has 1024"});
   std::filesystem::remove(path);
-  expectError([&] { readAll(shards, 0, 10); }, {"cannot read '" + path + "': No such file or directory"});
+  expectError([&] { readAll(shards, 0, 10); }, {"expected a file '" + path + "', but there is none"});
 }
 
 // An invalid token at the beginning of a file is found at once, and one further on when it is read.
@@ -122,7 +122,8 @@ TEST(Shards, FilesThatAreNoneAreErrors) {
   refused({"expected tokens below 100 in '" + path + "', but got 100"});
   writeShard(path, std::vector<int32_t>{-1}, 70000);
   refused({"but got 4294967295"});
-  expectError([&] { TokenShards(folder.path, 100); }, {"'" + folder.path + "' is not a regular file"});
+  expectError([&] { TokenShards(folder.path, 100); },
+              {"expected '" + folder.path + "' to be a file, but it is a folder"});
 }
 
 std::string gzipped(const std::string &text) {

@@ -1,6 +1,6 @@
 // Text that is printed during generation.
 
-#include "models/generate/text_stream.h"
+#include "models/generate/sample_command.h"
 
 #include <gtest/gtest.h>
 

@@ -2,9 +2,9 @@
 
 #include "models/data/batches.h"
 #include "models/data/files.h"
+#include "models/gpt2/config.h"
 #include "models/gpt2/network.h"
-#include "models/gpt2/presets.h"
-#include "models/train/configured.h"
+#include "models/train/settings.h"
 #include "models/train/trainer.h"
 #include "test/devices.h"
 #include "test/paths.h"

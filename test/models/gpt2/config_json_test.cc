@@ -1,7 +1,7 @@
 // config.json: the fields that these models write, and the fields of other models that are used, ignored or refused.
 
 #include "models/data/json.h"
-#include "models/gpt2/config_json.h"
+#include "models/gpt2/config.h"
 #include "test/expect_error.h"
 #include "test/temporary_folder.h"
 

@@ -2,7 +2,6 @@
 
 #include "models/gpt2/config.h"
 #include "models/gpt2/network.h"
-#include "models/gpt2/presets.h"
 #include "test/expect_error.h"
 
 #include <algorithm>

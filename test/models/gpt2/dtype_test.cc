@@ -53,8 +53,7 @@ TEST_P(EveryWay, Learns) {
 TEST_P(EveryWay, ResumingIsExact) {
   const std::vector<std::string> words = with({"--steps", "12", "--accumulate", "2"});
   ASSERT_EQ(train(folder / "whole", words).status, 0);
-  std::vector<std::string> first = words;
-  first.insert(first.end(), {"--stop-after", "5"});
+  const std::vector<std::string> first = joined(words, {"--stop-after", "5"});
   ASSERT_EQ(train(out, first).status, 0);
   const Result second = resume({});
   ASSERT_EQ(second.status, 0) << second.output;
@@ -204,9 +203,9 @@ TEST_F(DtypeTest, SkippedStepsAreNoUpdates) {
 // happens, and the loss decreases less.
 TEST_F(DtypeTest, AScaleHeldAtOneIsWorse) {
   const auto last = [&](const std::vector<std::string> &flags) {
-    std::vector<std::string> words = {"--steps",      "10", "--lr",    "0.01", "--batch",    "256",
-                                      "--accumulate", "64", "--dtype", "fp16", "--overwrite"};
-    words.insert(words.end(), flags.begin(), flags.end());
+    const std::vector<std::string> words = joined(
+        {"--steps", "10", "--lr", "0.01", "--batch", "256", "--accumulate", "64", "--dtype", "fp16", "--overwrite"},
+        flags);
     const Result r = train(out, words);
     EXPECT_EQ(r.status, 0) << r.output;
     return rows(out).back().at("loss").get<double>();

@@ -1,10 +1,10 @@
-// Losses of single tokens, and the results computed from them.
+// HellaSwag's tasks, losses of single tokens, and the results computed from them.
 
-#include "models/generate/predictor.h"
+#include "models/generate/generator.h"
 #include "models/gpt2/eval.h"
 #include "test/devices.h"
 #include "test/expect_error.h"
-#include "test/models/gpt2/beside_reference.h"
+#include "test/models/gpt2/reference.h"
 #include "test/paths.h"
 #include "test/temporary_folder.h"
 
@@ -17,6 +17,44 @@ using namespace kiln::test;
 
 namespace {
 
+const std::string two = "A: one\n2\na\nb\nc\nd\nB: two\r\n0\r\ne\nf\ng\nh";
+
+// Lines with either kind of line end, and JSON lines, give equal tasks.
+TEST(HellaSwag, ReadsLinesAndJson) {
+  const TemporaryFolder folder;
+  writeText(folder / "x.txt", two);
+  writeText(folder / "x.jsonl", R"({"ctx": "A: one", "label": "2", "endings": ["a", "b", "c", "d"]})"
+                                "\n"
+                                R"({"ind": 7, "ctx": "B: two", "label": 0, "endings": ["e", "f", "g", "h"]})"
+                                "\n");
+  for (const char *name : {"x.txt", "x.jsonl"}) {
+    const std::vector<HellaSwagTask> tasks = readHellaSwag(folder / name);
+    ASSERT_EQ(tasks.size(), 2u);
+    EXPECT_EQ(tasks[0].context, "A: one");
+    EXPECT_EQ(tasks[0].endings, (std::array<std::string, 4>{"a", "b", "c", "d"}));
+    EXPECT_EQ(tasks[0].right, 2);
+    EXPECT_EQ(tasks[1].context, "B: two");
+    EXPECT_EQ(tasks[1].endings[3], "h");
+    EXPECT_EQ(tasks[1].right, 0);
+  }
+}
+
+TEST(HellaSwag, FilesThatAreNoneAreErrors) {
+  const TemporaryFolder folder;
+  const std::string lines = folder / "x.txt", json = folder / "x.jsonl";
+  writeText(lines, two + "\nmore\n");
+  expectError([&] { readHellaSwag(lines); }, {"expected 6 lines for each task of '" + lines + "', but got 13 lines"});
+  writeText(lines, "A\n4\na\nb\nc\nd\n");
+  expectError([&] { readHellaSwag(lines); },
+              {"the right ending's number, from 0 to 3, in " + lines + ":2, but got '4'"});
+  writeText(lines, "");
+  expectError([&] { readHellaSwag(lines); }, {"expected tasks in", "but there are none"});
+  writeText(json, R"({"ctx": "A", "label": "1", "endings": ["a", "b", "c"]})");
+  expectError([&] { readHellaSwag(json); }, {"field 'endings' in '" + json + ":1' to be a list of 4 texts"});
+  writeText(json, R"({"ctx": "A", "label": "x", "endings": ["a", "b", "c", "d"]})");
+  expectError([&] { readHellaSwag(json); }, {"but got 'x'"});
+}
+
 class EvalTest : public DeviceTest {
 protected:
   const Network network{{1, 2, 16, 24, 256}};
@@ -28,16 +66,19 @@ protected:
       {"this context is longer than all that is seen", {"a", "b", "not to be", "d"}, 2}};
 };
 
-// A hit is a target that is the most likely token. A loss is its negative logarithm. Both agree with the predictor's
-// logits.
+// A hit is a target that is the most likely token. A loss is its negative logarithm. Both agree with the
+// logits of generation.
 TEST_P(EvalTest, LossesAndHitsAreThoseOfThePrediction) {
   Evaluator evaluator(Device::open(GetParam()), network, weights, 1);
-  Predictor predictor(Device::open(GetParam()), network, weights);
+  const std::shared_ptr<Device> device = Device::open(GetParam());
+  const Tensor onDevice = uploaded(device, network, weights);
+  Generator generator(device, network, onDevice, {});
   Batch batch = randomBatch(network.config(), 1, 3);
   std::vector<int32_t> likeliest;
   std::vector<double> losses;
   for (int64_t t = 0; t < 24; ++t) {
-    const std::vector<float> logits = predictor.logitsAfter({batch.tokens.begin(), batch.tokens.begin() + t + 1});
+    generator.append(0, std::span(batch.tokens).subspan(t, 1));
+    const std::vector<float> logits = generator.next()[0];
     const auto top = std::max_element(logits.begin(), logits.end());
     if (t % 2)
       batch.targets[t] = static_cast<int32_t>(top - logits.begin());
@@ -62,7 +103,9 @@ TEST_P(EvalTest, LossesAndHitsAreThoseOfThePrediction) {
 TEST_P(EvalTest, EndingsAreScoredBehindTheirContext) {
   Evaluator evaluator(Device::open(GetParam()), network, weights, 8),
       alone(Device::open(GetParam()), network, weights, 4);
-  Predictor predictor(Device::open(GetParam()), network, weights);
+  const std::shared_ptr<Device> device = Device::open(GetParam());
+  const Tensor onDevice = uploaded(device, network, weights);
+  Generator generator(device, network, onDevice, {});
   const HellaSwagScore score = scoreHellaSwag(evaluator, bytes, tasks);
   ASSERT_EQ(score.sums.size(), tasks.size());
   EXPECT_EQ(score.tasks, 3);
@@ -73,8 +116,9 @@ TEST_P(EvalTest, EndingsAreScoredBehindTheirContext) {
       const std::string ending = " " + tasks[t].endings[e], all = tasks[t].context + ending;
       const std::string seen = all.substr(all.size() - std::min<size_t>(all.size(), 25));
       for (size_t at = seen.size() - ending.size(); at < seen.size(); ++at) {
-        const std::vector<float> logits =
-            predictor.logitsAfter({seen.begin(), seen.begin() + static_cast<int64_t>(at)});
+        generator.clear(0);
+        generator.append(0, std::vector<int32_t>(seen.begin(), seen.begin() + static_cast<int64_t>(at)));
+        const std::vector<float> logits = generator.next()[0];
         double sum = 0;
         for (const float x : logits)
           sum += std::exp(double(x));

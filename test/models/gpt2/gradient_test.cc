@@ -2,9 +2,9 @@
 // gradients over micro-batches. The devices are a parameter; KILN_TEST_DEVICE names another one.
 
 #include "models/data/batches.h"
-#include "models/generate/predictor.h"
+#include "models/generate/generator.h"
 #include "test/devices.h"
-#include "test/models/gpt2/beside_reference.h"
+#include "test/models/gpt2/reference.h"
 
 #include <array>
 #include <cmath>
@@ -29,8 +29,7 @@ void expectGradients(const std::string &device, const Gpt2Config &config, int64_
   model.addGradient(inputsOf(b), 0);
   const std::vector<float> got = model.gradients();
   reference::Tensors want;
-  reference::gradient(shapeOf(config), referenceParameters(list, buffers), b.tokens, b.targets, batch, shape.target,
-                      want);
+  reference::gradient(config, referenceParameters(list, buffers), b.tokens, b.targets, batch, shape.target, want);
   for (const Parameter &p : list.all()) {
     reference::Tensor difference = part(got.data(), p);
     for (size_t i = 0; i < difference.size(); ++i)
@@ -83,7 +82,7 @@ TEST_P(GradientTest, TwentyStepsHaveTheReferencesLosses) {
     model.addGradient(inputsOf(b), 0);
     const StepResult got = model.update();
     const double want =
-        reference::gradient(shapeOf(config), parameters, b.tokens, b.targets, s.batch, config.context, gradients);
+        reference::gradient(config, parameters, b.tokens, b.targets, s.batch, config.context, gradients);
     const double wantNorm = adam.update(parameters, gradients, learningRate(s, step));
     EXPECT_NEAR(got.loss, want, 1e-4) << "step " << step;
     EXPECT_NEAR(got.gradientNorm, wantNorm, 1e-3 * wantNorm) << "step " << step;
@@ -172,7 +171,7 @@ TEST_P(GradientTest, IsThatOfTheTargetsThatAreThere) {
     else
       b.targets[i] = ignoredTarget;
   reference::Tensors want;
-  const double loss = reference::gradient(shapeOf(config), referenceParameters(network.parameters(), buffers), b.tokens,
+  const double loss = reference::gradient(config, referenceParameters(network.parameters(), buffers), b.tokens,
                                           b.targets, 4, config.context, want);
   for (const int64_t micros : {1, 2, 4}) {
     Trainer model(Device::open(GetParam()), network, settingsOf(4 / micros, micros));
@@ -204,17 +203,18 @@ TEST_P(GradientTest, LossesAndPredictionsMatchTheReference) {
   const ParameterList &list = network.parameters();
   const HostBuffers buffers = randomBuffers(list, 1);
   model.upload(buffers);
-  Predictor predictor(Device::open(GetParam()), network, buffers.values);
   Batch b = randomBatch(config, 2, 5);
   const reference::Tensors parameters = referenceParameters(list, buffers);
-  const double mean = reference::loss(shapeOf(config), parameters, b.tokens, b.targets, 2, config.context);
+  const double mean = reference::loss(config, parameters, b.tokens, b.targets, 2, config.context);
   EXPECT_NEAR(model.lossSum(inputsOf(b)) / 26, mean, 1e-5);
-  const reference::Tensor logits = reference::logits(shapeOf(config), parameters, b.tokens, 2, config.context);
-  const std::vector<float> got = predictor.logitsAfter({b.tokens.begin(), b.tokens.begin() + 6});
+  const reference::Tensor logits = reference::logits(config, parameters, b.tokens, 2, config.context);
+  Generator generator(model.machine(), network, model.weights(), {});
+  generator.append(0, std::span(b.tokens).first(6));
+  const std::vector<float> got = generator.next()[0];
   for (int64_t v = 0; v < config.vocab; ++v)
     EXPECT_NEAR(got[v], logits[5 * config.vocab + v], 1e-4) << v;
   std::fill(b.targets.begin() + 13, b.targets.end(), ignoredTarget);
-  const double first = reference::loss(shapeOf(config), parameters, {b.tokens.begin(), b.tokens.begin() + 13},
+  const double first = reference::loss(config, parameters, {b.tokens.begin(), b.tokens.begin() + 13},
                                        {b.targets.begin(), b.targets.begin() + 13}, 1, config.context);
   EXPECT_NEAR(model.lossSum(inputsOf(b)) / 13, first, 1e-5);
 }

@@ -1,9 +1,9 @@
 // gpt2 on models that others trained: beginning with their weights, sampling from them, and leaving their folders
 // alone.
 
-#include "models/gpt2/config_json.h"
+#include "models/gpt2/config.h"
 #include "models/gpt2/network.h"
-#include "models/gpt2/weights.h"
+#include "models/gpt2/pretrained.h"
 #include "models/train/checkpoint.h"
 #include "test/models/gpt2/hand_written.h"
 #include "test/models/gpt2/program.h"
@@ -27,9 +27,8 @@ protected:
   }
   /// Trains without a word about sizes.
   Result trainFrom(const std::string &init, std::vector<std::string> more) {
-    std::vector<std::string> words = {
-        "train", "--data", data, "--out", out, "--init", init, "--device", kiln::test::firstDevice()};
-    words.insert(words.end(), more.begin(), more.end());
+    const std::vector<std::string> words =
+        joined({"train", "--data", data, "--out", out, "--init", init, "--device", kiln::test::firstDevice()}, more);
     return gpt2(words);
   }
   Result sample(const std::string &from) {
@@ -38,10 +37,6 @@ protected:
   /// The flat buffer of the run's checkpoint of `step`.
   std::vector<char> trained(int64_t step) {
     return kiln::readWeights(kiln::checkpointPath(out, step) + "/model.safetensors", network.parameters(), f32);
-  }
-  void expectMistake(const Result &result, const std::string &message) {
-    EXPECT_EQ(result.status, 2) << result.output;
-    EXPECT_NE(result.output.find(message), std::string::npos) << message << " in\n" << result.output;
   }
 
   const kiln::Network network;
@@ -102,7 +97,7 @@ TEST_F(InitTest, ARunThatBeganSoIsResumed) {
 TEST_F(InitTest, CheckpointsSayWhatTheRunBeganWith) {
   ASSERT_EQ(trainFrom(model, {"--steps", "4", "--stop-after", "2"}).status, 0);
   EXPECT_EQ(kiln::readRunState(kiln::checkpointPath(out, 2)).init, model + "/model.safetensors");
-  ASSERT_EQ(gpt2({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::firstDevice()}).status, 0);
+  ASSERT_EQ(resume().status, 0);
   EXPECT_EQ(kiln::readRunState(kiln::checkpointPath(out, 4)).init, model + "/model.safetensors");
   ASSERT_EQ(train(folder / "random", {"--steps", "1"}).status, 0);
   EXPECT_EQ(kiln::readRunState(kiln::checkpointPath(folder / "random", 1)).init, "");
@@ -133,11 +128,8 @@ TEST_F(InitTest, KeepsTheScalings) {
 // Training uses the dropout of config.json, unless a flag sets it, and prints it.
 TEST_F(InitTest, TakesItsDropout) {
   writeConfig(256, R"(, "attn_pdrop": 0.125, "embd_pdrop": 0.25, "resid_pdrop": 0.5)");
-  const Result r = trainFrom(model, still);
-  EXPECT_EQ(r.status, 0);
-  EXPECT_NE(r.output.find("dropout rates from its config.json: embedding 0.25, residual 0.5, attention 0.125"),
-            std::string::npos)
-      << r.output;
+  expectResult(trainFrom(model, still), 0,
+               {"dropout rates from its config.json: embedding 0.25, residual 0.5, attention 0.125"});
   const kiln::TrainSettings taken = kiln::readRunState(kiln::checkpointPath(out, 1)).settings;
   EXPECT_EQ(taken.dropoutEmbedding, 0.25);
   EXPECT_EQ(taken.dropoutResidual, 0.5);

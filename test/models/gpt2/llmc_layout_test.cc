@@ -1,6 +1,6 @@
 // The positions of this model's tensors in llm.c's files.
 
-#include "models/gpt2/llmc_layout.h"
+#include "models/gpt2/llmc.h"
 #include "models/gpt2/network.h"
 #include "test/expect_error.h"
 

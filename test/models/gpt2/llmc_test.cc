@@ -2,7 +2,7 @@
 
 #include "models/data/files.h"
 #include "models/data/shards.h"
-#include "models/generate/predictor.h"
+#include "models/generate/generator.h"
 #include "models/gpt2/llmc.h"
 #include "models/gpt2/network.h"
 #include "models/train/language_data.h"
@@ -57,7 +57,7 @@ TEST_P(LlmcProgram, HasTheLossesOfItsProgram) {
   const Network network(small);
   writeLlmcModel(folder / "model.bin", small, network.parameters(), recordedWeights(network.parameters()));
   const std::string bytes = readFile(folder / "model.bin");
-  EXPECT_EQ(fmt::format("{:016x}", hashOf({bytes.begin(), bytes.end()})), want.at("model").get<std::string>());
+  EXPECT_EQ(fmt::format("{:016x}", fnv1a(bytes)), want.at("model").get<std::string>());
   writeShard(folder / "train.bin", recordedTokens(5000), small.vocab);
   writeShard(folder / "val.bin", recordedTokens(1400), small.vocab);
   LanguageData data({.data = folder / "train.bin", .held = folder / "val.bin", .vocab = small.vocab, .llmcRows = 4},
@@ -110,9 +110,7 @@ protected:
     writeLlmcState(state, config, network.parameters(), buffers, 70);
   }
   void expectMistake(const std::vector<std::string> &words, const std::string &message) {
-    const Result r = gpt2(words);
-    EXPECT_EQ(r.status, 2) << r.output;
-    EXPECT_NE(r.output.find(message), std::string::npos) << message << " in\n" << r.output;
+    ::expectMistake(gpt2(words), message);
   }
   void patch(const std::string &path, int number, int32_t value) {
     std::string bytes = readFile(path);
@@ -196,8 +194,9 @@ TEST_F(LlmcFiles, ADebugStateIsCompared) {
   trainer.beginStep(0, 1);
   trainer.addGradient(batch, 0);
   std::vector<float> gradient = trainer.gradients(), logits(sequences * length * small.vocab);
-  const std::vector<float> last =
-      Predictor(trainer.machine(), network, trainer.weights()).logitsAfter({tokens.begin(), tokens.begin() + length});
+  Generator generator(trainer.machine(), network, trainer.weights(), {});
+  generator.append(0, std::span(tokens).first(length));
+  const std::vector<float> last = generator.next()[0];
   std::copy(last.begin(), last.end(), logits.begin() + (length - 1) * small.vocab);
   HostBuffers padded = recordedWeights(whole.parameters()); // the gradient, as a model's weights
   for (size_t i = 0; i < whole.parameters().all().size(); ++i) {
@@ -217,13 +216,9 @@ TEST_F(LlmcFiles, ADebugStateIsCompared) {
   bytes += readFile(back).substr(1024);
   writeText(state, bytes);
   const std::vector<std::string> words = {"test", "--llmc", model, "--debug-state", state, "--device", firstDevice()};
-  const Result r = gpt2(words);
-  EXPECT_EQ(r.status, 0) << r.output;
-  EXPECT_NE(r.output.find("context 40, vocabulary 300 in fp32"), std::string::npos) << r.output;
+  expectResult(gpt2(words), 0, {"context 40, vocabulary 300 in fp32"});
   patch(state, static_cast<int>(bytes.size() / 4) - 10, 0x3f800000); // of the last norm's bias
-  const Result wrong = gpt2(words);
-  EXPECT_EQ(wrong.status, 1) << wrong.output;
-  EXPECT_NE(wrong.output.find("1 of 30 are beyond"), std::string::npos) << wrong.output;
+  expectResult(gpt2(words), 1, {"1 of 30 are beyond"});
   patch(state, 3, 65);
   expectMistake(words, "expected sequences of 1 to 64 tokens in '" + state + "', but got 2 of 65");
   patch(state, 3, 39);

@@ -1,10 +1,9 @@
 // Evaluations other than a run's losses: gradient norms by part, samples, accuracy, and the comparison of devices.
 
-#include "models/train/gradient_norms.h"
-#include "models/train/validation.h"
+#include "models/train/evaluation.h"
 #include "test/devices.h"
-#include "test/models/gpt2/beside_reference.h"
 #include "test/models/gpt2/program.h"
+#include "test/models/gpt2/reference.h"
 
 #include <set>
 
@@ -55,8 +54,7 @@ class LooksTest : public ProgramTest {};
 TEST_F(LooksTest, AreInTheLogWhereTheyAreAskedFor) {
   const std::string plain = folder / "plain";
   const std::vector<std::string> words = {"--steps", "4", "--evaluate-every", "2"};
-  std::vector<std::string> more = words;
-  more.insert(more.end(), {"--samples", "2", "--gradient-norms", "3"});
+  const std::vector<std::string> more = joined(words, {"--samples", "2", "--gradient-norms", "3"});
   const Result r = train(out, more);
   ASSERT_EQ(r.status, 0) << r.output;
   EXPECT_NE(r.output.find("sample_1: "), std::string::npos) << r.output;

@@ -1,12 +1,12 @@
 // Observing a run: the results of profiles, logs for other programs, and outliers; the run itself does not change.
 
-#include "models/gpt2/random_tokens.h"
-#include "models/observe/profile_table.h"
+#include "models/gpt2/network.h"
 #include "models/observe/profiler.h"
+#include "models/observe/trace.h"
 #include "models/train/checkpoint.h"
 #include "test/devices.h"
-#include "test/models/gpt2/beside_reference.h"
 #include "test/models/gpt2/program.h"
+#include "test/models/gpt2/reference.h"
 #include "test/models/observe/trace_format.h"
 #include "test/paths.h"
 
@@ -158,13 +158,12 @@ TEST_F(ObserveTest, ProfilesAModelWithoutData) {
 TEST_F(ObserveTest, LogsForOtherPrograms) {
   const std::string events = folder / "events";
   const std::vector<std::string> more = {"--tensorboard", events, "--main-log", "--curve"};
-  std::vector<std::string> words = {"--steps", "4", "--stop-after", "2", "--evaluate-every", "2"};
-  words.insert(words.end(), more.begin(), more.end());
+  const std::vector<std::string> words = joined({"--steps", "4", "--stop-after", "2", "--evaluate-every", "2"}, more);
   const Result r = train(out, words);
   ASSERT_EQ(r.status, 0) << r.output;
   EXPECT_NE(r.output.find("\nloss 5."), std::string::npos) << r.output;
-  std::vector<std::string> rest = {"train", "--data", data, "--out", out, "--resume", "--device", firstDevice()};
-  rest.insert(rest.end(), more.begin(), more.end());
+  const std::vector<std::string> rest =
+      joined({"train", "--data", data, "--out", out, "--resume", "--device", firstDevice()}, more);
   ASSERT_EQ(gpt2(rest).status, 0);
   const std::string log = readText(out + "/main.log");
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 6) << log;
@@ -183,9 +182,8 @@ TEST_F(ObserveTest, PlotsWhatIsAskedFor) {
   ASSERT_EQ(train(out, {"--steps", "3"}).status, 0);
   EXPECT_EQ(rows(out)[0].at("tokens").get<double>(), 32);
   for (const char *over : {"steps", "seconds", "tokens"}) {
-    const Result r = gpt2({"plot", out, "-o", "-", "--tag", "grad_norm", "--over", over});
-    EXPECT_EQ(r.status, 0) << r.output;
-    EXPECT_NE(r.output.find(std::string("grad_norm over ") + over), std::string::npos) << r.output;
+    expectResult(gpt2({"plot", out, "-o", "-", "--tag", "grad_norm", "--over", over}), 0,
+                 {std::string("grad_norm over ") + over});
   }
   const std::string picture = folder / "picture.svg";
   EXPECT_EQ(gpt2({"plot", out, "-o", picture, "--follow"}).status, 0); // which nobody writes to
@@ -220,12 +218,11 @@ TEST_F(ObserveTest, KeepsCheckpointsBesideTheNewest) {
 // their deviation. A resumed run has the bits of an uninterrupted one.
 TEST_F(ObserveTest, LeavesOutOutliersAndResumesExactly) {
   const std::vector<std::string> flags = {"--steps", "160", "--skip-norm-z", "0.1", "--skip-loss-z", "9"};
-  std::vector<std::string> first = flags;
-  first.insert(first.end(), {"--stop-after", "137"});
+  const std::vector<std::string> first = joined(flags, {"--stop-after", "137"});
   const Result whole = train(folder / "whole", flags);
   ASSERT_EQ(whole.status, 0) << whole.output;
   ASSERT_EQ(train(out, first).status, 0);
-  ASSERT_EQ(gpt2({"train", "--data", data, "--out", out, "--resume", "--device", firstDevice()}).status, 0);
+  ASSERT_EQ(resume().status, 0);
   for (const char *file : {"/model.safetensors", "/optimizer.safetensors", "/training.json"})
     EXPECT_TRUE(readText(folder / "whole/checkpoint-00000160" + file) == readText(out + "/checkpoint-00000160" + file))
         << file;
@@ -249,9 +246,7 @@ TEST_F(ObserveTest, LeavesOutOutliersAndResumesExactly) {
 // Errors of the flags.
 TEST_F(ObserveTest, SaysWhatIsWrong) {
   const auto refused = [&](const std::vector<std::string> &more, const std::string &message) {
-    const Result r = train(out, more);
-    EXPECT_EQ(r.status, 2) << r.output;
-    EXPECT_NE(r.output.find(message), std::string::npos) << message << " in\n" << r.output;
+    expectMistake(train(out, more), message);
   };
   refused({"--profile", "3:2"},
           "expected '--profile' to be A:B (steps A to B, with 1 <= A <= B) or A (one step), but got '3:2'");
@@ -263,16 +258,11 @@ TEST_F(ObserveTest, SaysWhatIsWrong) {
           "expected '--skip-loss-z' to be 0, or below 11.2, as far as one of 128 numbers can be "
           "above their mean, but got -1");
   refused({"--skip-norm-z", "x"}, "expected '--skip-norm-z' to be a number, but got 'x'");
-  const Result folders = train(out, {"--steps", "1", "--tensorboard", data});
-  EXPECT_EQ(folders.status, 3) << folders.output;
-  EXPECT_NE(folders.output.find("cannot write '" + data), std::string::npos) << folders.output;
+  expectResult(train(out, {"--steps", "1", "--tensorboard", data}), 3, {"cannot write '" + data});
   const Result steps = gpt2({"profile", "--steps", "0"});
-  EXPECT_EQ(steps.status, 2);
-  EXPECT_NE(steps.output.find("expected '--steps' to be at least 1, but got 0"), std::string::npos) << steps.output;
-  const Result over = gpt2({"plot", out, "-o", "-", "--over", "hours"});
-  EXPECT_EQ(over.status, 2);
-  EXPECT_NE(over.output.find("expected '--over' to be steps, seconds, tokens, but got 'hours'"), std::string::npos)
-      << over.output;
+  expectResult(steps, 2, {"expected '--steps' to be at least 1, but got 0"});
+  expectMistake(gpt2({"plot", out, "-o", "-", "--over", "hours"}),
+                "expected '--over' to be one of steps, seconds, tokens, but got 'hours'");
   EXPECT_NE(gpt2({"plot", out, "-o", "-", "--follow"}).output.find("--follow requires a file for --out"),
             std::string::npos);
 }

@@ -1,7 +1,7 @@
 // Training in bf16 and fp16 compared with the reference model, and the loss scale of fp16.
 
 #include "test/devices.h"
-#include "test/models/gpt2/beside_reference.h"
+#include "test/models/gpt2/reference.h"
 
 #include <cmath>
 #include <cstring>
@@ -40,8 +40,8 @@ std::map<std::string, double> gradientErrors(const std::string &device, Type typ
   const std::vector<float> got = model.gradients();
   const double share = static_cast<double>(micros) / static_cast<double>(settings.accumulate) * model.lossScale().scale;
   reference::Tensors want;
-  reference::gradient(shapeOf(config), referenceParameters(list, buffers), b.tokens, b.targets, settings.batch,
-                      config.context, want);
+  reference::gradient(config, referenceParameters(list, buffers), b.tokens, b.targets, settings.batch, config.context,
+                      want);
   std::map<std::string, double> errors;
   double squares = 0, size = 0;
   for (const Parameter &p : list.all()) {
@@ -102,7 +102,7 @@ TEST_P(PrecisionTest, WithoutAScaleSmallGradientsVanish) {
 /// activations as above and 13 of weights. Each changes a logit by 0.43 u of its size. A token's loss is the difference
 /// of a logit and a mean of logits, and the errors of tokens are independent. Six deviations are permitted.
 double lossBound(const Gpt2Config &config, const reference::Tensors &parameters, const Batch &b, int64_t batch) {
-  const reference::Tensor logits = reference::logits(shapeOf(config), parameters, b.tokens, batch, config.context);
+  const reference::Tensor logits = reference::logits(config, parameters, b.tokens, batch, config.context);
   const double size = norm(logits) / std::sqrt(static_cast<double>(logits.size()));
   return 6 * std::sqrt(32.0) * 0.43 * size * std::sqrt(2.0 / static_cast<double>(b.tokens.size()));
 }
@@ -130,7 +130,7 @@ TEST_P(PrecisionTest, TwentyStepsHaveTheReferencesLosses) {
       model.addGradient(inputsOf(b), 0);
       last = model.update().loss;
       const double want =
-          reference::gradient(shapeOf(config), parameters, b.tokens, b.targets, s.batch, config.context, gradients);
+          reference::gradient(config, parameters, b.tokens, b.targets, s.batch, config.context, gradients);
       adam.update(parameters, gradients, learningRate(s, step));
       begin = step == 0 ? want : begin;
       EXPECT_NEAR(last, want, (bound + gradientBound * (begin - want)) * unit(type)) << nameOf(type) << " " << step;

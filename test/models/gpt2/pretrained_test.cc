@@ -1,9 +1,13 @@
-// Finding the model that a path names, and refusing the forms that are not read.
+// Finding the model that a path names, its tokenizer, and its weights in files written by the test.
 
-#include "models/gpt2/tokens_of.h"
+#include "models/gpt2/network.h"
+#include "models/gpt2/pretrained.h"
 #include "models/tokens/files.h"
 #include "test/expect_error.h"
+#include "test/models/gpt2/hand_written.h"
 #include "test/temporary_folder.h"
+
+#include <algorithm>
 
 using namespace kiln;
 
@@ -82,6 +86,115 @@ TEST_F(PretrainedTest, ATokenizerIsFound) {
   EXPECT_EQ(vocabularyBeside(model)->merges, v.merges);
   writeText(inner + "/spiece.model", "");
   expectError([&] { vocabularyBeside(model); }, {"expected a byte-pair tokenizer", "spiece.model' is another kind"});
+}
+
+class WeightsTest : public testing::Test {
+protected:
+  WeightsTest() : network({2, 2, 4, 3, 5}), tensors(handWrittenModel(list())) {}
+  const ParameterList &list() const { return network.parameters(); }
+  /// The flat buffer read from a file with `tensors`.
+  std::vector<char> read() const {
+    writeText(path, handWrittenFile(tensors));
+    return readWeights(path, list(), f32);
+  }
+  void refuse(std::initializer_list<std::string> parts) const {
+    expectError([&] { read(); }, parts);
+    expectError([&] { read(); }, {path});
+  }
+  HandWritten &tensor(const std::string &name) {
+    return *std::find_if(tensors.begin(), tensors.end(), [&](const HandWritten &t) { return t.name == name; });
+  }
+
+  const TemporaryFolder folder;
+  const std::string path = folder / "weights.safetensors";
+  const Network network;
+  std::vector<HandWritten> tensors;
+};
+
+// Every number is at its position, and the buffer has no others.
+TEST_F(WeightsTest, AreReadByteForByte) { EXPECT_EQ(read(), handWrittenBuffer(list())); }
+
+// With the prefix of the language model, and in another order.
+TEST_F(WeightsTest, MayHaveThePrefixAndAnyOrder) {
+  tensors = handWrittenModel(list(), "transformer.");
+  std::reverse(tensors.begin(), tensors.end());
+  EXPECT_EQ(read(), handWrittenBuffer(list()));
+}
+
+TEST_F(WeightsTest, OfOtherTypesAreConverted) {
+  for (const char *dtype : {"BF16", "F16", "F64"}) {
+    tensors = handWrittenModel(list(), "", dtype);
+    EXPECT_EQ(read(), handWrittenBuffer(list())) << dtype;
+  }
+}
+
+TEST_F(WeightsTest, OfWholeNumbersAreRefused) {
+  tensor("wpe.weight").dtype = "I32";
+  refuse({"expected tensor 'wpe.weight'", "to be F32 3x4, but got I32 3x4"});
+  tensor("wpe.weight").dtype = "F8_E4M3";
+  refuse({"but got F8_E4M3 3x4"});
+}
+
+TEST_F(WeightsTest, ThatAreMissingAreNamed) {
+  tensors.erase(tensors.begin() + 3);
+  refuse({"expected the 28 tensors of the model in", "but there is no 'h.0.ln_1.bias'"});
+  tensors.resize(20);
+  refuse({"but there is no 'h.0.ln_1.bias', 'h.1.ln_2.bias', 'h.1.mlp.c_fc.bias' and 5 more"});
+}
+
+// The error names a tensor of a third block, which the config does not have.
+TEST_F(WeightsTest, ThatAreNoneOfTheModelsAreNamed) {
+  tensors.push_back({"h.2.ln_1.bias", "F32", "[1]", "abcd"});
+  refuse({"expected the 28 tensors of the model in", "but there is also 'h.2.ln_1.bias'"});
+}
+
+// Old files of GPT-2 have attention's mask, of any type, and the value of hidden scores.
+TEST_F(WeightsTest, MasksAreIgnored) {
+  tensors.push_back({"h.0.attn.bias", "U8", "[1,1,3,3]", std::string(9, 1)});
+  tensors.push_back({"h.1.attn.masked_bias", "F32", "[]", bytesOfShare(5, "F32")});
+  EXPECT_EQ(read(), handWrittenBuffer(list()));
+}
+
+// A mask of a block that the model has not is a sign of a larger model.
+TEST_F(WeightsTest, MasksOfOtherBlocksAreRefused) {
+  tensors.push_back({"h.2.attn.bias", "U8", "[1]", "1"});
+  refuse({"but there is also 'h.2.attn.bias'"});
+}
+
+// The head is the table of tokens once more, or an error.
+TEST_F(WeightsTest, AHeadMustEqualTheTable) {
+  HandWritten head = tensor("wte.weight");
+  head.name = "lm_head.weight";
+  tensors.push_back(head);
+  EXPECT_EQ(read(), handWrittenBuffer(list()));
+  tensors.back().bytes[5] ^= 1;
+  refuse({"expected 'lm_head.weight' in", "to equal 'wte.weight', but it differs"});
+  tensors.back().shape = "[4,5]";
+  refuse({"expected tensor 'lm_head.weight'", "to be F32 5x4, but got F32 4x5"});
+}
+
+// An untied head is read with or without the prefix of the others. If it is missing, that is an error.
+TEST_F(WeightsTest, AHeadOfItsOwnIsRead) {
+  Gpt2Config config = network.config();
+  config.tied = false;
+  const Network untied(config);
+  tensors = handWrittenModel(untied.parameters());
+  const auto read = [&] {
+    writeText(path, handWrittenFile(tensors));
+    return readWeights(path, untied.parameters(), f32);
+  };
+  EXPECT_EQ(read(), handWrittenBuffer(untied.parameters()));
+  for (HandWritten &t : tensors)
+    if (t.name.starts_with("transformer."))
+      t.name.erase(0, 12);
+  EXPECT_EQ(read(), handWrittenBuffer(untied.parameters()));
+  tensors.pop_back();
+  expectError([&] { read(); }, {"expected the 29 tensors of the model in", "but there is no 'lm_head.weight'"});
+}
+
+TEST_F(WeightsTest, OfAnotherShapeAreRefused) {
+  tensor("h.1.mlp.c_fc.weight").shape = "[16,4]";
+  refuse({"expected tensor 'h.1.mlp.c_fc.weight'", "to be F32 4x16, but got F32 16x4"});
 }
 
 } // namespace

@@ -9,8 +9,8 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <fcntl.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -48,6 +48,30 @@ struct Result {
   std::string output;
 };
 
+/// Expects an exit status, and these texts in the output.
+inline void expectResult(const Result &result, int status, std::initializer_list<std::string> parts = {}) {
+  EXPECT_EQ(result.status, status) << result.output;
+  for (const std::string &part : parts)
+    EXPECT_NE(result.output.find(part), std::string::npos) << part << " in\n" << result.output;
+}
+/// A mistake of the user.
+inline void expectMistake(const Result &result, const std::string &message) { expectResult(result, 2, {message}); }
+
+/// Expects two checkpoints, or runs, to have files of equal bytes.
+inline void expectSameFiles(const std::string &a, const std::string &b,
+                            const std::vector<std::string> &files = {"config.json", "model.safetensors",
+                                                                     "optimizer.safetensors", "training.json"}) {
+  for (const std::string &file : files) {
+    EXPECT_GT(readText(a + "/" + file).size(), 100u);
+    EXPECT_TRUE(readText(a + "/" + file) == readText(b + "/" + file)) << a << " and " << b << " differ in " << file;
+  }
+}
+
+inline std::vector<std::string> joined(std::vector<std::string> words, const std::vector<std::string> &more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 /// A folder with a text to train on, and runs of gpt2 in it.
 class ProgramTest : public testing::Test {
 protected:
@@ -59,40 +83,30 @@ protected:
       text += "line " + std::to_string(i * 7919 % 1000) + " of the text\n";
     writeText(data, text);
   }
-  Result gpt2(std::vector<std::string> words) {
-    words.insert(words.begin(), kiln::test::programPath(KILN_PROGRAM));
-    const int status = finish(start(words, folder / "output"));
+  /// Runs a program with these words.
+  Result run(const std::string &program, const std::vector<std::string> &words) const {
+    const int status = finish(start(joined({kiln::test::programPath(program)}, words), folder / "output"));
     return {status, readText(folder / "output")};
   }
-  std::vector<std::string> trainWords(const std::string &out, std::vector<std::string> more) {
-    std::vector<std::string> words = {"train",
-                                      "--data",
-                                      data,
-                                      "--out",
-                                      out,
-                                      "--layers",
-                                      "1",
-                                      "--heads",
-                                      "2",
-                                      "--width",
-                                      "16",
-                                      "--context",
-                                      "8",
-                                      "--batch",
-                                      "4",
-                                      "--device",
-                                      kiln::test::firstDevice()};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+  Result gpt2(const std::vector<std::string> &words) const { return run(KILN_PROGRAM, words); }
+  std::vector<std::string> trainWords(const std::string &out, const std::vector<std::string> &more) const {
+    std::istringstream sizes("--layers 1 --heads 2 --width 16 --context 8 --batch 4 --device " +
+                             kiln::test::firstDevice());
+    const std::vector<std::string> words(std::istream_iterator<std::string>(sizes), {});
+    return joined(joined({"train", "--data", data, "--out", out}, words), more);
   }
-  Result train(const std::string &out, std::vector<std::string> more) { return gpt2(trainWords(out, std::move(more))); }
+  Result train(const std::string &out, const std::vector<std::string> &more) const {
+    return gpt2(trainWords(out, more));
+  }
+  /// Continues the run in `out` with its own settings.
+  Result resume(const std::string &program = KILN_PROGRAM) const {
+    return run(program, {"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::firstDevice()});
+  }
   /// Starts a run that never ends by itself, with `more` flags.
   pid_t startEndless(const std::vector<std::string> &more = {}) {
-    std::vector<std::string> words = trainWords(out, {"--steps", "1000000", "--overwrite"});
-    words.insert(words.begin(), kiln::test::programPath(KILN_PROGRAM));
-    words.insert(words.end(), more.begin(), more.end());
     std::filesystem::remove_all(out);
-    return start(words, folder / "output");
+    const std::vector<std::string> words = joined(trainWords(out, {"--steps", "1000000", "--overwrite"}), more);
+    return start(joined({kiln::test::programPath(KILN_PROGRAM)}, words), folder / "output");
   }
   /// Waits until `holds()`, at most a minute; returns whether it became true.
   template <class Condition> static bool waitUntil(Condition holds) {
@@ -109,9 +123,7 @@ protected:
   template <class Trains> void expectLossesInTheSimulator(Trains trains) {
     const std::vector<std::string> steps = {"--steps", "20", "--lr", "0.01"};
     const auto losses = [&](const std::string &name, const std::string &device, const std::string &dtype) {
-      std::vector<std::string> words = steps;
-      words.insert(words.end(), {"--device", device, "--dtype", dtype});
-      const Result result = trains(folder / name, words);
+      const Result result = trains(folder / name, joined(steps, {"--device", device, "--dtype", dtype}));
       EXPECT_EQ(result.status, 0) << result.output;
       std::vector<double> all;
       for (const Json &row : rows(folder / name))

@@ -37,9 +37,7 @@ TEST_F(ProgramTest, ResumingIsExact) {
   const Result first = train(out, {"--steps", "20", "--accumulate", "2", "--stop-after", "10"});
   ASSERT_EQ(first.status, 0) << first.output;
   EXPECT_EQ(rows(out).size(), 10u);
-  const Result second =
-      gpt2({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::firstDevice()});
-  ASSERT_EQ(second.status, 0) << second.output;
+  ASSERT_EQ(resume().status, 0);
   for (const char *file : {"model.safetensors", "optimizer.safetensors", "training.json"})
     expectSameFile(folder / "whole/checkpoint-00000020/" + file, out + "/checkpoint-00000020/" + file);
   const std::vector<Json> whole = rows(folder / "whole"), parts = rows(out);
@@ -118,17 +116,14 @@ TEST_F(ProgramTest, EvalHasTheRunsLoss) {
   for (const Result &text : {gpt2({"eval", "--out", out, "--validation", data}), gpt2({"sample", "--out", out})})
     EXPECT_NE(text.output.find("expected a vocabulary of 256 for text as bytes, but got 257"), std::string::npos)
         << text.output;
-  const Result none = gpt2({"eval", "--out", folder / "plain"});
-  EXPECT_EQ(none.status, 2);
-  EXPECT_NE(none.output.find("eval requires --data, --validation or --hellaswag"), std::string::npos) << none.output;
+  expectMistake(gpt2({"eval", "--out", folder / "plain"}), "eval requires --data, --validation or --hellaswag");
 }
 
 // Packed texts and JSON lines are no text to train on: they are refused, with the command that makes tokens of them.
 TEST_F(ProgramTest, WhatIsNoPlainTextIsRefused) {
   const auto expectRefused = [&](const std::string &path, const std::string &what, const std::string &remedy) {
     const Result r = gpt2({"train", "--data", path, "--out", out});
-    EXPECT_EQ(r.status, 2);
-    EXPECT_NE(r.output.find("'" + path + "'"), std::string::npos) << r.output;
+    expectResult(r, 2, {"'" + path + "'"});
     for (const std::string &part : {what, remedy})
       EXPECT_NE(r.output.find(part), std::string::npos) << part << " in " << r.output;
   };
@@ -230,18 +225,14 @@ TEST_F(ProgramTest, MistakesExitWithTwoAndSayWhatWasExpected) {
       {{"sample", "--out", folder / "none"}, "expected a folder with a model"},
       {{"train", "--data", data, "--out", out, "--device", "abacus"}, "abacus"}};
   for (const auto &[words, want] : cases) {
-    const Result r = gpt2(words);
-    EXPECT_EQ(r.status, 2) << r.output;
-    EXPECT_NE(r.output.find(want), std::string::npos) << want << " in\n" << r.output;
+    expectMistake(gpt2(words), want);
   }
 }
 
 // A folder with checkpoints is neither mixed with another run nor overwritten by accident.
 TEST_F(ProgramTest, ANewRunDoesNotOverwriteAnOldOne) {
   ASSERT_EQ(train(out, {"--steps", "2"}).status, 0);
-  const Result refused = train(out, {"--steps", "3"});
-  EXPECT_EQ(refused.status, 2);
-  EXPECT_NE(refused.output.find("--overwrite removes it"), std::string::npos) << refused.output;
+  expectMistake(train(out, {"--steps", "3"}), "--overwrite removes it");
   EXPECT_EQ(train(out, {"--steps", "3", "--overwrite"}).status, 0);
   EXPECT_FALSE(std::filesystem::exists(out + "/checkpoint-00000002"));
   EXPECT_EQ(rows(out).size(), 3u);
@@ -251,13 +242,9 @@ TEST_F(ProgramTest, ANewRunDoesNotOverwriteAnOldOne) {
 TEST_F(ProgramTest, ResumingSomethingElseIsRefused) {
   ASSERT_EQ(train(out, {"--steps", "4", "--stop-after", "2"}).status, 0);
   writeText(folder / "other", readText(data) + "more text, so that it is another file");
-  const Result other = gpt2({"train", "--data", folder / "other", "--out", out, "--resume"});
-  EXPECT_EQ(other.status, 2);
-  EXPECT_NE(other.output.find("expected the data that the checkpoint was trained on"), std::string::npos)
-      << other.output;
-  const Result wider = gpt2({"train", "--data", data, "--out", out, "--resume", "--width", "32"});
-  EXPECT_EQ(wider.status, 2);
-  EXPECT_NE(wider.output.find("width 16"), std::string::npos) << wider.output;
+  expectMistake(gpt2({"train", "--data", folder / "other", "--out", out, "--resume"}),
+                "expected the data that the checkpoint was trained on");
+  expectMistake(gpt2({"train", "--data", data, "--out", out, "--resume", "--width", "32"}), "width 16");
 }
 
 // On real text a few steps bring the loss well below that of guessing a byte out of 256 (5.55) or out of those that

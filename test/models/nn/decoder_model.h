@@ -5,7 +5,7 @@
 
 #include "kernels/attention.h"
 #include "models/data/batches.h"
-#include "models/nn/decoder_network.h"
+#include "models/nn/decoder.h"
 #include "models/train/trainer.h"
 #include "test/kernels/host_dropout.h"
 #include "test/models/reference/decoder.h"

@@ -1,6 +1,6 @@
 // Traces as files, and tables of them.
 
-#include "models/observe/profile_table.h"
+#include "models/observe/trace.h"
 #include "test/models/observe/trace_format.h"
 
 using namespace kiln;

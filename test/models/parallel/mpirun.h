@@ -26,28 +26,18 @@ protected:
   }
   Result trainOn(int ranks, const std::string &out, const std::vector<std::string> &more,
                  const std::string &program = kiln::test::programPath(KILN_PROGRAM)) {
-    std::vector<std::string> words = launched(ranks, program);
-    for (const std::string &word : trainWords(out, more))
-      words.push_back(word);
-    const int status = finish(start(words, folder / "output"));
+    const int status = finish(start(joined(launched(ranks, program), trainWords(out, more)), folder / "output"));
     return {status, readText(folder / "output")};
   }
   /// A run on two ranks that never ends by itself, after its first step.
   pid_t startEndlessOnTwo(const std::vector<std::string> &more = {}) {
-    std::vector<std::string> words = launched(2);
-    for (const std::string &word : trainWords(out, {"--steps", "1000000", "--overwrite"}))
-      words.push_back(word);
-    words.insert(words.end(), more.begin(), more.end());
-    return start(words, folder / "output");
+    const std::vector<std::string> words = trainWords(out, joined({"--steps", "1000000", "--overwrite"}, more));
+    return start(joined(launched(2), words), folder / "output");
   }
   /// Trains in one process and on two ranks, by these words and a folder; their losses differ by at most 1e-5.
-  void expectSameLosses(const std::string &program, std::vector<std::string> words) {
-    words.push_back("--out");
-    std::vector<std::string> one = words, two = launched(2, program);
-    one.insert(one.begin(), program);
-    one.push_back(folder / "one");
-    two.insert(two.end(), words.begin(), words.end());
-    two.push_back(out);
+  void expectSameLosses(const std::string &program, const std::vector<std::string> &words) {
+    const std::vector<std::string> one = joined(joined({program}, words), {"--out", folder / "one"}),
+                                   two = joined(joined(launched(2, program), words), {"--out", out});
     ASSERT_EQ(finish(start(one, folder / "output")), 0) << output();
     ASSERT_EQ(finish(start(two, folder / "output")), 0) << output();
     const auto wanted = rows(folder / "one"), got = rows(out);

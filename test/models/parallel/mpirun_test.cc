@@ -35,8 +35,7 @@ TEST_F(Mpirun, TwoRanksTrainWhatOneTrains) {
 // losses except for the order of sums.
 TEST_F(Mpirun, RunsOfAsManyRanksAreIdenticalAndGoOnWithOthers) {
   const std::vector<std::string> flags = {"--steps", "8", "--accumulate", "4", "--dtype", "fp16"};
-  std::vector<std::string> first = flags;
-  first.insert(first.end(), {"--stop-after", "4"});
+  const std::vector<std::string> first = joined(flags, {"--stop-after", "4"});
   ASSERT_EQ(trainOn(2, folder / "whole", flags).status, 0);
   for (const char *name : {"same", "alone"})
     ASSERT_EQ(trainOn(2, folder / name, first).status, 0) << output();
@@ -60,9 +59,7 @@ TEST_F(Mpirun, AStepIsCutForItsRanks) {
   EXPECT_NE(two.output.find("a step has 2 micro-batches of 2 sequences, for 2 ranks"), std::string::npos) << two.output;
   const double want = rows(folder / "one")[0].at("loss");
   EXPECT_NEAR(rows(out)[0].at("loss").get<double>(), want, 1e-6 * want);
-  const Result three = trainOn(3, folder / "three", {"--steps", "1"});
-  EXPECT_EQ(three.status, 2);
-  EXPECT_NE(three.output.find("but got --accumulate 1 and --batch 4 for 3 ranks"), std::string::npos) << three.output;
+  expectMistake(trainOn(3, folder / "three", {"--steps", "1"}), "but got --accumulate 1 and --batch 4 for 3 ranks");
 }
 
 // After a signal to mpirun or to one process, all ranks stop with a checkpoint of a whole step.
@@ -119,21 +116,16 @@ TEST_F(Mpirun, AKilledRankEndsTheJob) {
 // Ranks with other data, or other flags, are an error that names the rank. Invalid flags are errors, too.
 TEST_F(Mpirun, UnequalRanksAreAnError) {
   const auto both = [&](std::vector<std::string> second) {
-    std::vector<std::string> words = launched(1), flags = trainWords(out, {"--steps", "2", "--accumulate", "2"});
-    words.insert(words.end(), flags.begin(), flags.end());
-    words.insert(words.end(), {":", "-n", "1", kiln::test::programPath(KILN_PROGRAM)});
-    words.insert(words.end(), flags.begin(), flags.end());
+    const std::vector<std::string> flags = trainWords(out, {"--steps", "2", "--accumulate", "2"}),
+                                   other = {":", "-n", "1", kiln::test::programPath(KILN_PROGRAM)};
+    std::vector<std::string> words = joined(joined(joined(launched(1), flags), other), flags);
     words.insert(words.end(), second.begin(), second.end());
     return Result{finish(start(words, folder / "output")), output()};
   };
   writeText(folder / "other", readText(data) + "more");
   const Result data = both({"--data", folder / "other"});
-  EXPECT_EQ(data.status, 2) << data.output;
-  EXPECT_NE(data.output.find("expected all 2 ranks to have the same data, but rank 0 has "), std::string::npos)
-      << data.output;
-  const Result settings = both({"--lr", "0.5"});
-  EXPECT_EQ(settings.status, 2) << settings.output;
-  EXPECT_NE(settings.output.find("expected all 2 ranks to have the same settings"), std::string::npos);
+  expectResult(data, 2, {"expected all 2 ranks to have the same data, but rank 0 has "});
+  expectMistake(both({"--lr", "0.5"}), "expected all 2 ranks to have the same settings");
   const Result none = trainOn(2, out, {"--data", folder / "nothing"});
   EXPECT_EQ(none.status, 2) << none.output;
 }
@@ -146,10 +138,7 @@ TEST_F(Mpirun, AModuleThatIsMissingIsTold) {
   setenv("KILN_MPI", "libm.so.6", 1);
   const Result other = trainOn(2, out, {"--steps", "1"});
   unsetenv("KILN_MPI");
-  EXPECT_EQ(missing.status, 3);
-  EXPECT_NE(missing.output.find("libnone.so' (KILN_MPI names another), which 2 ranks exchange by, but"),
-            std::string::npos)
-      << missing.output;
+  expectResult(missing, 3, {"libnone.so' (KILN_MPI names another), which 2 ranks exchange by, but"});
   EXPECT_EQ(alone.status, 0) << alone.output;
   EXPECT_NE(other.output.find("it has no 'kilnMpiModule'"), std::string::npos) << other.output;
 }

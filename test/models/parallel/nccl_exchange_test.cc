@@ -1,6 +1,6 @@
 // Exchanges by NCCL: the same bits as through host memory, and an error if a call fails.
 
-#include "models/parallel/nccl_exchange.h"
+#include "models/parallel/device_exchange.h"
 #include "runtime/Tensor.h"
 #include "test/expect_error.h"
 #include "test/models/parallel/nccl_stubs.h"

@@ -45,14 +45,8 @@ TEST_F(NcclMpirun, TrainsWhatTheHostsMemoryDoes) {
 // `cuda` selects a GPU for each rank of a machine, which must have as many.
 TEST_F(NcclMpirun, EachRankHasAGpu) {
   ::setenv("KILN_STUB_GPUS", "1", 1);
-  const Result few = trainOnGpus(out);
-  EXPECT_EQ(few.status, 3) << few.output;
-  EXPECT_NE(few.output.find("expected a GPU for each of the 2 ranks on this machine, but the driver has 1"),
-            std::string::npos)
-      << few.output;
-  const Result shared = trainOnGpus(out, "cuda:0");
-  EXPECT_EQ(shared.status, 0) << shared.output;
-  EXPECT_NE(shared.output.find("through the host's memory: some share a GPU"), std::string::npos) << shared.output;
+  expectResult(trainOnGpus(out), 3, {"expected a GPU for each of the 2 ranks on this machine, but the driver has 1"});
+  expectResult(trainOnGpus(out, "cuda:0"), 0, {"through the host's memory: some share a GPU"});
 }
 
 // If a rank ends during an exchange, the job ends with a message, and the newest checkpoint is complete.

@@ -1,7 +1,6 @@
 // Who has which elements of a flat buffer.
 
 #include "kernels/adamw.h"
-#include "models/parallel/exchange_plan.h"
 #include "models/parallel/shards.h"
 
 #include <algorithm>

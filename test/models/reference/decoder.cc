@@ -15,7 +15,7 @@ DecoderNames plainNames(const std::string &front) {
     const auto in = [&](const char *name) { return layer(fmt::format("{}.{}", number, name)); };
     return BlockNames{in("norm1"), {in("qkv"), in("mixed")},
                       in("norm2"), {in("up"), in("down")},
-                      in("norm3"), {in("query"), in("memory"), in("looked")}};
+                      in("norm3"), {in("query"), in("looked"), in("memory")}};
   };
   return {{front + "tokens", front + "places"}, block, layer("last"), layer("head")};
 }
@@ -65,13 +65,14 @@ public:
     return o.lastNorm ? norm(x, "last") : x;
   }
 
-  Value loss() {
+  Value logits() {
     const Value x = states();
     Value logits = matmul(x, transposed(p.at(o.head.tied ? "tokens" : "head.weight")));
     if (o.head.bias)
       logits = logits + p.at("head.bias");
-    return crossEntropy(logits, batch.targets, o.smoothing);
+    return logits;
   }
+  Value loss() { return crossEntropy(logits(), batch.targets, o.smoothing); }
 
 private:
   template <class Layer> Value half(Value x, int64_t l, const char *which, Layer layer) {
@@ -96,9 +97,9 @@ private:
     return dropped(linear(dropped(up, sites[l].active), fmt::format("{}.down", l), bias), sites[l].fed);
   }
   /// Queries at column `q` of each row of x, keys and values at columns `k` and `v` of each row of y, for sequences of
-  /// `time` and `keys` positions; weights are dropped at `site`.
+  /// `time` and `keys` positions, in block `l`; weights are dropped at `site`.
   Value heads(Value x, int64_t q, Value y, int64_t k, int64_t v, int64_t keys,
-              const std::function<bool(int64_t b, int64_t row, int64_t column)> &sees, int64_t site) {
+              const std::function<bool(int64_t b, int64_t row, int64_t column)> &sees, int64_t site, int64_t l) {
     const int64_t count = o.block.attention.heads, depth = o.width / count, time = batch.time;
     const auto masked = [&](Value weights, int64_t head) { // of the head, counted through all sequences
       if (site < 0 || !batch.mask)
@@ -117,8 +118,8 @@ private:
         const auto part = [&](Value of, int64_t column, int64_t rows) {
           return columnsOf(rowsOf(of, b * rows, rows), column + h * depth, depth);
         };
-        const Value scores =
-            matmul(part(x, q, time), transposed(part(y, k, keys))) * (1 / std::sqrt(static_cast<double>(depth)));
+        const Value scores = matmul(part(x, q, time), transposed(part(y, k, keys))) *
+                             (o.scaleOf ? o.scaleOf(l) : 1 / std::sqrt(static_cast<double>(depth)));
         all.push_back(matmul(masked(softmax(scores, seen), b * count + h), part(y, v, keys)));
       }
       sequences.push_back(joined(all));
@@ -132,7 +133,7 @@ private:
       const int32_t *range = o.givesRanges ? &batch.ranges[2 * (b * batch.time + row)] : nullptr;
       return lengths ? column < (*lengths)[b] : range ? range[0] <= column && column < range[1] : column <= row;
     };
-    const Value mixed = heads(qkv, 0, qkv, o.width, 2 * o.width, batch.time, sees, sites[l].weights);
+    const Value mixed = heads(qkv, 0, qkv, o.width, 2 * o.width, batch.time, sees, sites[l].weights, l);
     return dropped(linear(mixed, fmt::format("{}.mixed", l), bias), sites[l].mixed);
   }
   Value look(Value x, int64_t l) {
@@ -140,7 +141,7 @@ private:
     const Value q = linear(x, fmt::format("{}.query", l), bias),
                 kv = linear(memory->states, fmt::format("{}.memory", l), bias);
     const auto sees = [&](int64_t b, int64_t, int64_t column) { return column < memory->lengths[b]; };
-    const Value looked = heads(q, 0, kv, 0, o.width, memory->time, sees, sites[l].lookedWeights);
+    const Value looked = heads(q, 0, kv, 0, o.width, memory->time, sees, sites[l].lookedWeights, l);
     return dropped(linear(looked, fmt::format("{}.looked", l), bias), sites[l].looked);
   }
   static Value activated(Activation activation, Value x) {
@@ -178,6 +179,11 @@ private:
 };
 
 } // namespace
+
+Value decoderLogits(Tape &tape, const DecoderOptions &options, std::map<std::string, Value> &parameters,
+                    const DecoderBatch &batch) {
+  return Model(tape, options, parameters, batch).logits();
+}
 
 Value decoderLoss(Tape &tape, const DecoderOptions &options, std::map<std::string, Value> &parameters,
                   const DecoderBatch &batch) {

@@ -22,7 +22,9 @@ struct DecoderBatch {
   std::vector<int32_t> ranges = {}; // (sequences, time, 2): the positions that each one sees, if an option has ranges
 };
 
-/// The mean loss over the targets that are present.
+/// Logits (sequences · time, vocab), and the mean loss over the targets that are present.
+Value decoderLogits(Tape &tape, const DecoderOptions &options, std::map<std::string, Value> &parameters,
+                    const DecoderBatch &batch);
 Value decoderLoss(Tape &tape, const DecoderOptions &options, std::map<std::string, Value> &parameters,
                   const DecoderBatch &batch);
 

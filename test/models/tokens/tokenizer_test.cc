@@ -1,6 +1,6 @@
 // Tokens of texts compared with tiktoken's, and properties for any bytes.
 
-#include "models/data/compressed.h"
+#include "models/data/files.h"
 #include "models/data/random.h"
 #include "models/tokens/files.h"
 #include "models/tokens/tokenizer.h"

@@ -2,8 +2,8 @@
 
 #include "models/tokens/bpe_train.h"
 #include "models/tokens/files.h"
+#include "models/tokens/split.h"
 #include "models/tokens/tokenizer.h"
-#include "models/tokens/words.h"
 #include "test/expect_error.h"
 #include "test/paths.h"
 #include "test/temporary_folder.h"

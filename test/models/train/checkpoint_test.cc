@@ -1,9 +1,9 @@
 // Checkpoints: a round trip, damage in every file, a full disk, and the kept ones.
 
 #include "models/data/json.h"
-#include "models/gpt2/config_json.h"
+#include "models/gpt2/config.h"
 #include "models/gpt2/network.h"
-#include "models/gpt2/weights.h"
+#include "models/gpt2/pretrained.h"
 #include "models/train/checkpoint.h"
 #include "runtime/Tensor.h"
 #include "test/expect_error.h"

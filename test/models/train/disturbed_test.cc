@@ -1,9 +1,9 @@
 // Runs of gpt2 with disturbances: signals, a second trainer, a full disk, a removed folder and closed streams.
 // Completed steps are saved, and the exit status names the cause.
 
-#include "models/gpt2/config_json.h"
+#include "models/gpt2/config.h"
 #include "models/gpt2/network.h"
-#include "models/gpt2/weights.h"
+#include "models/gpt2/pretrained.h"
 #include "models/train/checkpoint.h"
 #include "test/models/file_size_limit.h"
 #include "test/models/gpt2/program.h"
@@ -67,10 +67,9 @@ TEST_F(Disturbed, AFileSizeLimitLeavesTheOldCheckpoint) {
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit limit = {10000, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &limit);
-  const Result r = gpt2({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::firstDevice()});
+  const Result r = resume();
   setrlimit(RLIMIT_FSIZE, &before);
-  EXPECT_EQ(r.status, 3) << r.output;
-  EXPECT_NE(r.output.find("File too large (earlier checkpoints are untouched)"), std::string::npos) << r.output;
+  expectResult(r, 3, {"File too large (earlier checkpoints are untouched)"});
   const auto checkpoint = kiln::newestCheckpoint(out);
   ASSERT_TRUE(checkpoint.has_value());
   EXPECT_EQ(kiln::readRunState(*checkpoint).step, 2);
@@ -90,9 +89,9 @@ TEST_F(Disturbed, AFailingSaveOnTheWayIsTold) {
 // A loss that is no number ends the run, with the weights before it saved, and they are numbers.
 TEST_F(Disturbed, ADivergedRunKeepsItsLastGoodWeights) {
   const Result r = train(out, {"--steps", "400", "--warmup", "0", "--lr", "1e30", "--clip", "1e30"});
-  ASSERT_EQ(r.status, 2) << r.output;
-  EXPECT_NE(r.output.find("expected a finite loss and gradient at step"), std::string::npos) << r.output;
-  EXPECT_NE(r.output.find("is saved in '" + out + "', and --resume continues from it"), std::string::npos) << r.output;
+  expectResult(
+      r, 2,
+      {"expected a finite loss and gradient at step", "is saved in '" + out + "', and --resume continues from it"});
   EXPECT_EQ(newestStep(), static_cast<int64_t>(rows(out).size()));
   const std::string path = *kiln::newestCheckpoint(out);
   const kiln::Network network(kiln::readConfig(path));
@@ -245,25 +244,12 @@ TEST_F(Disturbed, ADamagedCheckpointNamesTheOneBefore) {
   std::string bytes = readText(newest + "/model.safetensors");
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   writeText(newest + "/model.safetensors", bytes);
-  const std::vector<std::string> resume = {"train", "--data",   data,       "--out",
-                                           out,     "--resume", "--device", kiln::test::firstDevice()};
-  const Result refused = gpt2(resume);
-  EXPECT_EQ(refused.status, 2);
-  EXPECT_NE(
-      refused.output.find("the file is damaged; '" + out + "/checkpoint-00000002' is intact, and --resume-step 2"),
-      std::string::npos)
-      << refused.output;
-  const Result sampled = gpt2({"sample", "--out", out, "--tokens", "1"});
-  EXPECT_EQ(sampled.status, 2);
-  EXPECT_NE(sampled.output.find("/checkpoint-00000002' is intact"), std::string::npos) << sampled.output;
-  std::vector<std::string> earlier = resume;
-  earlier.insert(earlier.end(), {"--resume-step", "2", "--stop-after", "3"});
-  EXPECT_EQ(gpt2(earlier).status, 0) << output();
+  expectMistake(resume(), "the file is damaged; '" + out + "/checkpoint-00000002' is intact, and --resume-step 2");
+  expectMistake(gpt2({"sample", "--out", out, "--tokens", "1"}), "/checkpoint-00000002' is intact");
+  expectResult(train(out, {"--resume-step", "2", "--stop-after", "3"}), 0);
   EXPECT_EQ(newestStep(), 3);
   EXPECT_EQ(rows(out).size(), 3u);
-  earlier[earlier.size() - 3] = "5";
-  EXPECT_EQ(gpt2(earlier).status, 2);
-  expectOutput("expected a checkpoint of step 5");
+  expectMistake(train(out, {"--resume-step", "5"}), "expected a checkpoint of step 5");
 }
 
 // A model that its config.json no longer describes as it was trained makes no text, and nothing begins with it.

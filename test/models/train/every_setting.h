@@ -5,6 +5,7 @@
 #include "models/data/json.h"
 #include "models/train/checkpoint.h"
 #include "models/train/setting_table.h"
+#include "models/train/settings.h"
 #include "test/models/gpt2/program.h"
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // The positions at which a plan is cut so that buckets of its gradients are complete.
 
 #include "kernels/adamw.h"
-#include "models/train/exchange_cuts.h"
+#include "models/parallel/shards.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 // is saved under its own names, and resuming is exact.
 
 #include "models/data/safetensors.h"
+#include "models/train/evaluation.h"
 #include "models/train/model_links.h"
-#include "models/train/validation.h"
 #include "test/models/train/token_mlp.h"
 
 using namespace kiln;

@@ -1,7 +1,7 @@
 // Memory budgets: allocations equal the plan, and the choice within a budget recomputes least.
 
 #include "models/gpt2/network.h"
-#include "models/train/memory_planner.h"
+#include "models/train/memory.h"
 #include "models/train/trainer.h"
 #include "test/devices.h"
 #include "test/expect_error.h"

@@ -1,7 +1,7 @@
 // The effect of options on settings.
 
 #include "models/train/options.h"
-#include "models/train/setting_table.h"
+#include "models/train/settings.h"
 
 #include <array>
 #include <gtest/gtest.h>

@@ -1,8 +1,10 @@
-// A run's rows: in its log and other sinks, and the errors if they cannot be written.
+// The rows of a run in its log and llm.c's main.log, and the losses as a line of text.
 
+#include "models/train/progress.h"
 #include "models/train/step_log.h"
 #include "test/temporary_folder.h"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -11,6 +13,77 @@
 using namespace kiln;
 
 namespace {
+
+StepRow example(int64_t step, bool evaluated) {
+  StepRow row;
+  row.step = step;
+  row.set("loss", 4.12345);
+  if (evaluated)
+    row.set("val_loss", 4.5);
+  row.set("lr", 0.0003);
+  row.set("grad_norm", 1.25);
+  return row;
+}
+
+// Steps count from 0 there. A validation loss is at the number of steps taken.
+TEST(MainLog, HasTheLinesOfLlmc) {
+  EXPECT_EQ(mainLogLines(example(1, false)), "s:0 trl:4.1235 lr:0.000300 norm:1.25\n");
+  EXPECT_EQ(mainLogLines(example(20, true)), "s:19 trl:4.1235 lr:0.000300 norm:1.25\ns:20 tel:4.5000\n");
+}
+
+// A resumed run keeps the lines of earlier steps, and no others: an incomplete line is dropped.
+TEST(MainLog, GoesOnFromAStep) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "main.log";
+  {
+    MainLog log(path, 0);
+    for (const int64_t step : {1, 2, 3})
+      log.write(example(step, true));
+  }
+  const std::string two = mainLogLines(example(1, true)) + mainLogLines(example(2, true));
+  writeText(path, readText(path) + "s:1 tr");
+  {
+    MainLog log(path, 2);
+  }
+  EXPECT_EQ(readText(path), two);
+  {
+    MainLog log(path, 0);
+  }
+  EXPECT_EQ(readText(path), "");
+}
+
+// Eight falling values in four characters: a column each, the first highest, the last lowest.
+TEST(LiveCurve, DrawsAColumnForEachValue) {
+  LiveCurve curve;
+  for (const double value : {4.0, 3.0, 2.0, 1.0})
+    curve.add(value);
+  EXPECT_EQ(curve.text(8), "loss 4.0000 ⠑⢄ 1.0000");
+}
+
+// As many columns as the width, or as values: means of parts of the whole run.
+TEST(LiveCurve, FitsAnyNumberOfValues) {
+  LiveCurve curve;
+  for (int i = 0; i < 100000; ++i)
+    curve.add(100000.0 - i);
+  const std::string text = curve.text(10);
+  size_t characters = 0;
+  for (size_t i = 0; i + 2 < text.size(); ++i)
+    characters += text[i] == '\xe2';
+  EXPECT_EQ(characters, 10u) << text;
+  const double first = std::stod(text.substr(5)), last = std::stod(text.substr(text.rfind(' ')));
+  EXPECT_NEAR(first, 97500, 1000); // the mean of a twentieth
+  EXPECT_NEAR(last, 2500, 1000);
+}
+
+// NaN has no dot; without numbers there is no curve; a single value has a dot at the bottom.
+TEST(LiveCurve, LeavesOutWhatIsNoNumber) {
+  LiveCurve curve;
+  EXPECT_EQ(curve.text(8), "");
+  curve.add(NAN);
+  EXPECT_EQ(curve.text(8), "");
+  curve.add(2);
+  EXPECT_EQ(curve.text(8), "loss 2.0000 ⢀ 2.0000");
+}
 
 class StepLogTest : public testing::Test {
 protected:

@@ -1,6 +1,6 @@
 // Signals that request a run's stop.
 
-#include "models/train/stop_signals.h"
+#include "models/train/ways_out.h"
 
 #include <functional>
 #include <gtest/gtest.h>

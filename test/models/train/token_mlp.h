@@ -6,9 +6,9 @@
 #include "kernels/cross_entropy.h"
 #include "models/data/json.h"
 #include "models/data/random.h"
+#include "models/nn/decoder.h"
 #include "models/nn/embedding.h"
-#include "models/nn/head.h"
-#include "models/nn/mlp.h"
+#include "models/nn/layers.h"
 #include "models/train/loop.h"
 #include "test/devices.h"
 #include "test/expect_error.h"
@@ -50,7 +50,7 @@ public:
     const TensorRef dx = b.take("dx", {rows, width}), dy = b.take("dy", {rows, width});
     Mlp::Saved saved;
     embedding.forward(b, inputsIn(micro), context, x);
-    mlp.begin(b, [=](Build &) { return x; }, rows, saved);
+    mlp.begin(b, [=](Build &) { return x; }, rows, /*time=*/1, saved);
     mlp.finish(b, x, saved, y);
     head.forward(b, y, logits);
     b.plan += planCrossEntropy(b.target, logits, micro["targets"], micro.losses, vocab, scale, missing, b.lossWeight);

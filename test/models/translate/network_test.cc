@@ -1,7 +1,7 @@
 // Models that translate: PyTorch's losses, and the sizes that the presets should have.
 
 #include "models/data/pairs.h"
-#include "models/train/configured.h"
+#include "models/train/settings.h"
 #include "models/train/trainer.h"
 #include "models/translate/network.h"
 #include "test/devices.h"

@@ -33,52 +33,30 @@ protected:
     writeText(folder / (name + ".de"), sources);
     writeText(folder / (name + ".en"), targets);
   }
-  Result program(const std::string &path, std::vector<std::string> words) const {
-    words.insert(words.begin(), path);
-    const int status = finish(start(words, folder / "output"));
-    return {status, readText(folder / "output")};
-  }
-  Result translate(const std::vector<std::string> &words) const {
-    return program(kiln::test::programPath("translate"), words);
-  }
+  Result translate(const std::vector<std::string> &words) const { return run("translate", words); }
   /// A tokenizer of the words of both languages.
   std::string tokens() const {
-    EXPECT_EQ(program(kiln::test::programPath("tokens"), {"train", folder / "words", "--out", folder / "tokens",
-                                                          "--style", "whole-words", "--min-count", "1"})
-                  .status,
-              0);
+    expectResult(run("tokens", {"train", folder / "words", "--out", folder / "tokens", "--style", "whole-words",
+                                "--min-count", "1"}),
+                 0);
     return folder / "tokens";
   }
   std::vector<std::string> trainWords(const std::string &to, const std::vector<std::string> &more) const {
-    std::vector<std::string> words = {"train",
-                                      "--source",
-                                      folder / "train.de",
-                                      "--target",
-                                      folder / "train.en",
-                                      "--validation-source",
-                                      folder / "held.de",
-                                      "--validation-target",
-                                      folder / "held.en",
-                                      "--tokens",
-                                      folder / "tokens",
-                                      "--out",
-                                      to,
-                                      "--encoder-layers",
-                                      "1",
-                                      "--layers",
-                                      "1",
-                                      "--heads",
-                                      "2",
-                                      "--width",
-                                      "32",
-                                      "--inner",
-                                      "64",
-                                      "--context",
-                                      "12",
-                                      "--batch",
-                                      "12"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    std::istringstream sizes("--encoder-layers 1 --layers 1 --heads 2 --width 32 --inner 64 --context 12 --batch 12");
+    const std::vector<std::string> words = {"train",
+                                            "--out",
+                                            to,
+                                            "--source",
+                                            folder / "train.de",
+                                            "--target",
+                                            folder / "train.en",
+                                            "--validation-source",
+                                            folder / "held.de",
+                                            "--validation-target",
+                                            folder / "held.en",
+                                            "--tokens",
+                                            folder / "tokens"};
+    return joined(joined(words, {std::istream_iterator<std::string>(sizes), {}}), more);
   }
 };
 
@@ -91,16 +69,10 @@ TEST_F(TranslateTest, LearnsResumesAndTranslates) {
   const Result whole = translate(trainWords(folder / "whole", steps));
   ASSERT_EQ(whole.status, 0) << whole.output;
   EXPECT_NE(whole.output.find(" shapes, made 0 specialisations more"), std::string::npos) << whole.output;
-  std::vector<std::string> first = steps;
-  first.insert(first.end(), {"--stop-after", "5", "--profile", "2:4"});
-  ASSERT_EQ(translate(trainWords(out, first)).status, 0);
+  ASSERT_EQ(translate(trainWords(out, joined(steps, {"--stop-after", "5", "--profile", "2:4"}))).status, 0);
   EXPECT_NE(readText(out + "/trace-2-4.json").find("\"name\":\"step 4\""), std::string::npos);
-  std::vector<std::string> rest = trainWords(out, {"--resume", "--device", kiln::test::firstDevice()});
-  const Result second = translate(rest);
-  ASSERT_EQ(second.status, 0) << second.output;
-  const std::string last = *kiln::newestCheckpoint(out);
-  for (const char *file : {"/config.json", "/model.safetensors", "/optimizer.safetensors", "/training.json"})
-    EXPECT_TRUE(readText(*kiln::newestCheckpoint(folder / "whole") + file) == readText(last + file)) << file;
+  expectResult(translate(trainWords(out, {"--resume", "--device", kiln::test::firstDevice()})), 0);
+  expectSameFiles(*kiln::newestCheckpoint(folder / "whole"), *kiln::newestCheckpoint(out));
   EXPECT_LT(rows(out).back().at("val_loss").get<double>(), 0.5 * rows(out).front().at("loss").get<double>());
   writeText(folder / "lines", "eins zwei\n\ndrei\n");
   const Result text = translate({"translate", "--out", out, "--source", folder / "lines"});
@@ -141,9 +113,9 @@ TEST_F(TranslateTest, EverySettingGoesOn) {
 // CPU, whose sums are in another order, and in bf16.
 TEST_F(TranslateTest, TrainsInTheSimulator) {
   tokens();
-  expectLossesInTheSimulator([&](const std::string &to, std::vector<std::string> more) {
-    more.insert(more.begin(), {"--precision", "ieee", "--batch", "3", "--dropout-attention", "0.1"});
-    return translate(trainWords(to, more));
+  expectLossesInTheSimulator([&](const std::string &to, const auto &more) {
+    return translate(
+        trainWords(to, joined({"--precision", "ieee", "--batch", "3", "--dropout-attention", "0.1"}, more)));
   });
 }
 
@@ -165,29 +137,22 @@ TEST_F(TranslateTest, ABucketsKernelsServeEveryLength) {
   std::vector<std::string> flags(std::istream_iterator<std::string>(model), {});
   flags.insert(flags.end(), {"--source", folder / "long.de", "--target", folder / "long.en"});
   for (const auto &[device, chunks] : {std::pair("cpu", "5"), {"simulator:sm_80", "5"}, {"simulator:sm_90a", "1"}}) {
-    std::vector<std::string> all = flags;
-    all.insert(all.end(), {"--device", device, "--loss-chunks", chunks});
-    const Result r = translate(trainWords(out, all));
-    EXPECT_EQ(r.status, 0) << r.output;
-    EXPECT_NE(r.output.find(" shapes, made 0 specialisations more"), std::string::npos) << r.output;
+    const std::vector<std::string> all = joined(flags, {"--device", device, "--loss-chunks", chunks});
+    expectResult(translate(trainWords(out, all)), 0, {" shapes, made 0 specialisations more"});
   }
 }
 
 // The table of parameters, with their number at the end.
 TEST_F(TranslateTest, SaysWhatAModelConsistsOf) {
-  const Result r = translate({"info", "--model", "aiayn", "--vocab", "37000"});
-  EXPECT_EQ(r.status, 0) << r.output;
-  for (const char *line : {"    63082632  parameters\n", "    18944000  37000x512    decoder.tokens.weight\n"})
-    EXPECT_NE(r.output.find(line), std::string::npos) << line << " in\n" << r.output;
+  expectResult(translate({"info", "--model", "aiayn", "--vocab", "37000"}), 0,
+               {"    63082632  parameters\n", "    18944000  37000x512    decoder.tokens.weight\n"});
 }
 
 // Errors of flags and files have exit status 2.
 TEST_F(TranslateTest, SaysWhatIsWrong) {
   tokens();
   const auto refused = [&](const std::vector<std::string> &words, const std::string &message) {
-    const Result r = translate(words);
-    EXPECT_EQ(r.status, 2) << r.output;
-    EXPECT_NE(r.output.find(message), std::string::npos) << message << " in\n" << r.output;
+    expectMistake(translate(words), message);
   };
   const auto refusedTraining = [&](const std::vector<std::string> &more, const std::string &message) {
     refused(trainWords(out, more), message);
@@ -214,9 +179,9 @@ TEST_F(TranslateTest, SaysWhatIsWrong) {
   refused({"translate", "--out", folder / "nowhere"}, "nowhere");
   refused({"eval", "--out", out, "--source", folder / "held.de"}, "expected the flag '--target', but it is missing");
   const std::vector<std::string> judged = {"eval", "--target", folder / "held.en"};
-  const auto judgedBy = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), judged.begin(), judged.end());
-    refused(more, "eval requires --out, a run's folder, and --source, a file of lines; or --translations without both");
+  const auto judgedBy = [&](const std::vector<std::string> &more) {
+    refused(joined(judged, more),
+            "eval requires --out, a run's folder, and --source, a file of lines; or --translations without both");
   };
   judgedBy({});
   judgedBy({"--out", out});

@@ -1,6 +1,6 @@
-// A hash table of pairs with open addressing.
+// Hash tables with open addressing.
 
-#include "models/tokens/merge_table.h"
+#include "models/tokens/token_tables.h"
 
 #include <bit>
 #include <cstring>

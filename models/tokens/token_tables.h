@@ -1,6 +1,8 @@
-// A cache of the tokens of pieces.
+// Hash tables of a tokenizer: merges by their pair, and the tokens of pieces that were encoded before.
 
 #pragma once
+
+#include "models/tokens/vocabulary.h"
 
 #include <cstdint>
 #include <span>
@@ -10,6 +12,32 @@
 #include <vector>
 
 namespace kiln {
+
+/// Mixes the bits of a number: the finaliser of MurmurHash3.
+uint64_t mixed(uint64_t number);
+/// A hash of a piece's bytes, 8 at a time.
+uint64_t hashOfPiece(std::string_view bytes);
+
+/// Two tokens as one number.
+inline uint64_t pairOf(int32_t left, int32_t right) {
+  return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+}
+
+/// The merges by pair.
+class MergeTable {
+public:
+  explicit MergeTable(const std::vector<Merge> &merges);
+  /// The rank of a pair; `none` if it is not merged.
+  static constexpr uint32_t none = ~0u;
+  uint32_t rank(int32_t left, int32_t right) const;
+
+private:
+  struct Slot {
+    uint64_t pair = ~uint64_t{0};
+    uint32_t rank = none;
+  };
+  std::vector<Slot> slots; // a power of two of them, at most half full
+};
 
 /// A cache of the tokens of earlier pieces. Its size fits the caches of a core; when it is full, it is cleared.
 class SeenPieces {
