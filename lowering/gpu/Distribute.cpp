@@ -21,9 +21,6 @@ namespace kiln::lowering::gpu {
 #define GEN_PASS_DEF_DISTRIBUTE
 #include "lowering/gpu/Passes.h.inc"
 
-using simt::LayoutAttr;
-using simt::TileLayout;
-
 namespace {
 
 /// Emits one thread's operations for those of a block, including nested ones.

@@ -12,9 +12,7 @@ using namespace mlir;
 namespace kiln::lowering::gpu {
 
 using simt::F2Map;
-using simt::Hw;
 using simt::ShufflePlan;
-using simt::TileLayout;
 using simt::Vec;
 
 namespace {

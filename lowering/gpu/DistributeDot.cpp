@@ -15,8 +15,6 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
-using simt::TileLayout;
-
 static TileLayout layoutOf(Value tile) { return simt::layoutOf(tile).getLayout(); }
 
 /// An operand whose padding along K is set to zero, because 0 · NaN would not be 0.

@@ -19,8 +19,6 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
-using simt::TileLayout;
-
 /// Whether the kernel writes no view that may overlap the load's view.
 static bool isReadOnly(ThreadCode &code, tile::AccessOp load) {
   const auto [known, isNew] = code.readOnly.try_emplace(load.getView(), true);

@@ -11,7 +11,6 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
-using simt::TileLayout;
 using simt::WgmmaLayout;
 
 static constexpr int64_t rowsOfProduct = 64, kOfProduct = 16;

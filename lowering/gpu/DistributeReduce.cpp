@@ -12,10 +12,6 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
-using simt::Hw;
-using simt::LayoutAttr;
-using simt::TileLayout;
-
 namespace {
 
 /// A state (Combiner.h) in vectors of equal length, with an element for each position of the result.

@@ -16,10 +16,6 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
-using simt::Hw;
-using simt::LayoutAttr;
-using simt::TileLayout;
-
 namespace {
 
 /// A state (Combiner.h) in vectors of equal length, with an element for each line.

@@ -10,10 +10,6 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
-using simt::Hw;
-using simt::LayoutAttr;
-using simt::TileLayout;
-
 namespace {
 
 class Sorter {

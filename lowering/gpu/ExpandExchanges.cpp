@@ -27,10 +27,6 @@ namespace kiln::lowering::gpu {
 #define GEN_PASS_DEF_EXPANDEXCHANGES
 #include "lowering/gpu/Passes.h.inc"
 
-using simt::Hw;
-using simt::LayoutAttr;
-using simt::TileLayout;
-
 namespace {
 
 int64_t elementBytes(RankedTensorType tile) { return std::max(1u, tile.getElementTypeBitWidth() / 8); }

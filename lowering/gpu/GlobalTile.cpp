@@ -15,8 +15,6 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
-using simt::TileLayout;
-
 /// Differences of bounds fit 32 bits, so they do not overflow.
 static constexpr arith::IntegerOverflowFlags noWrap = arith::IntegerOverflowFlags::nsw;
 

@@ -12,8 +12,6 @@ using namespace mlir;
 namespace kiln::lowering::gpu {
 
 using simt::Extent;
-using simt::Hw;
-using simt::TileLayout;
 using simt::TileShape;
 using simt::Unit;
 using simt::Vec;

@@ -8,10 +8,6 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
-using simt::Hw;
-using simt::LayoutAttr;
-using simt::TileLayout;
-
 static int64_t sharedBytesOf(func::FuncOp func) {
   auto bytes = func->getAttrOfType<IntegerAttr>("simt.shared_bytes");
   return bytes ? bytes.getInt() : 0;

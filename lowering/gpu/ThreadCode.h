@@ -18,6 +18,9 @@
 
 namespace kiln::lowering::gpu {
 
+using simt::Hw;
+using simt::LayoutAttr;
+using simt::TileLayout;
 using Values = llvm::SmallVector<mlir::Value>;
 using Indices = llvm::SmallVector<int64_t>;
 
@@ -91,8 +94,6 @@ void distribute(ThreadCode &code, simt::FetchOp op);
 void distribute(ThreadCode &code, simt::WriteOp op);
 void distribute(ThreadCode &code, simt::ReadOp op);
 void distribute(ThreadCode &code, simt::PickOp op);
-void distributeSharedLayoutWrite(ThreadCode &code, simt::WriteOp op);
-void distributeSharedLayoutRead(ThreadCode &code, simt::ReadOp op);
 void distribute(ThreadCode &code, simt::ConvertOp op);
 void distribute(ThreadCode &code, simt::ReserveOp op);
 void distribute(ThreadCode &code, simt::PrintOp op);

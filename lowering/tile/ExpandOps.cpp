@@ -260,43 +260,39 @@ struct WidenFma : OpRewritePattern<math::FmaOp> {
   const bool isNative;
 };
 
-/// bf16 and f16 are summed in f32 and rounded once; bool is reduced as 0 and 1.
-struct WidenReduce : OpRewritePattern<tile::ReduceOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(tile::ReduceOp op, PatternRewriter &rewriter) const override {
-    Type element = getElementTypeOrSelf(op.getSource().getType());
-    if (!tile::isNarrowFloat(element) && !element.isInteger(1))
-      return rewriter.notifyMatchFailure(op, "reduced as it is");
-    Emit emit(rewriter, op.getLoc());
-    Type wide = tile::isNarrowFloat(element) ? Type(rewriter.getF32Type()) : Type(rewriter.getI8Type());
-    Value source = emit.cast(op.getSource(), wide);
-    bool index = op.getKind() == tile::ReduceKind::ArgMax;
-    Type result = index ? op.getType() : typeLike(op.getType(), wide);
-    Value reduced = tile::ReduceOp::create(rewriter, op.getLoc(), result, op.getKind(), source, op.getAxis());
-    if (!index && element.isInteger(1) && op.getKind() == tile::ReduceKind::Sum) // wraps, as other integer sums
-      reduced = emit.make<arith::TruncIOp>(typeLike(result, element), reduced);
-    else if (!index)
-      reduced = emit.cast(reduced, element);
-    rewriter.replaceOp(op, reduced);
-    return success();
-  }
-};
+// Reductions, and scans by a kind.
+Value sourceOf(tile::ReduceOp op) { return op.getSource(); }
+Value sourceOf(tile::ScanOp op) { return op.getSources()[0]; }
+std::optional<tile::ReduceKind> kindOf(tile::ReduceOp op) { return op.getKind(); }
+std::optional<tile::ReduceKind> kindOf(tile::ScanOp op) { return op.getKind(); }
 
-/// As above, for scans by a kind; every element is rounded once.
-struct WidenScan : OpRewritePattern<tile::ScanOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(tile::ScanOp op, PatternRewriter &rewriter) const override {
-    const Value source = op.getSources()[0];
-    const Type element = getElementTypeOrSelf(source.getType());
-    if (!op.getKind() || (!tile::isNarrowFloat(element) && !element.isInteger(1)))
-      return rewriter.notifyMatchFailure(op, "scanned as it is");
+/// The operation on another source; the result has its element type, unless it is an index.
+Value again(PatternRewriter &rewriter, tile::ReduceOp op, Value source) {
+  const Type element = getElementTypeOrSelf(source.getType());
+  const Type type = op.getKind() == tile::ReduceKind::ArgMax ? op.getType() : typeLike(op.getType(), element);
+  return tile::ReduceOp::create(rewriter, op.getLoc(), type, op.getKind(), source, op.getAxis());
+}
+Value again(PatternRewriter &rewriter, tile::ScanOp op, Value source) {
+  const auto axis = static_cast<int64_t>(op.getAxis());
+  return tile::ScanOp::create(rewriter, op.getLoc(), *op.getKind(), source, axis, op.getReverse()).getResult(0);
+}
+
+/// bf16 and f16 are combined in f32, and each result is rounded once; bool is combined as 0 and 1.
+template <class OpTy> struct WidenFold : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    const Type element = getElementTypeOrSelf(sourceOf(op).getType());
+    const auto kind = kindOf(op);
+    if (!kind || (!tile::isNarrowFloat(element) && !element.isInteger(1)))
+      return rewriter.notifyMatchFailure(op, "combined as it is");
     Emit emit(rewriter, op.getLoc());
     const Type wide = tile::isNarrowFloat(element) ? Type(rewriter.getF32Type()) : Type(rewriter.getI8Type());
-    const Value scanned = tile::ScanOp::create(rewriter, op.getLoc(), *op.getKind(), emit.cast(source, wide),
-                                               static_cast<int64_t>(op.getAxis()), op.getReverse())
-                              .getResult(0);
-    const bool wraps = element.isInteger(1) && *op.getKind() == tile::ReduceKind::Sum;
-    rewriter.replaceOp(op, wraps ? emit.make<arith::TruncIOp>(source.getType(), scanned) : emit.cast(scanned, element));
+    Value result = again(rewriter, op, emit.cast(sourceOf(op), wide));
+    if (element.isInteger(1) && *kind == tile::ReduceKind::Sum) // wraps, as other integer sums
+      result = emit.make<arith::TruncIOp>(typeLike(result.getType(), element), result);
+    else if (*kind != tile::ReduceKind::ArgMax)
+      result = emit.cast(result, element);
+    rewriter.replaceOp(op, result);
     return success();
   }
 };
@@ -310,30 +306,16 @@ bool isOrdered(tile::ReduceKind kind) {
   return kind == tile::ReduceKind::Max || kind == tile::ReduceKind::Min || kind == tile::ReduceKind::ArgMax;
 }
 
-/// Unsigned numbers reduced by the order of signed ones.
-struct ExpandUnsignedReduce : OpRewritePattern<tile::ReduceOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(tile::ReduceOp op, PatternRewriter &rewriter) const override {
-    if (!tile::isUnsigned(op) || !isOrdered(op.getKind()))
+/// Unsigned numbers reduced or scanned by the order of signed ones.
+template <class OpTy> struct ExpandUnsignedFold : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    const auto kind = kindOf(op);
+    if (!tile::isUnsigned(op) || !kind || !isOrdered(*kind))
       return rewriter.notifyMatchFailure(op, "signed numbers, or a kind for which it does not matter");
     Emit emit(rewriter, op.getLoc());
-    Value reduced = tile::ReduceOp::create(rewriter, op.getLoc(), op.getType(), op.getKind(),
-                                           withSignBitInverted(emit, op.getSource()), op.getAxis());
-    rewriter.replaceOp(op, op.getKind() == tile::ReduceKind::ArgMax ? reduced : withSignBitInverted(emit, reduced));
-    return success();
-  }
-};
-
-struct ExpandUnsignedScan : OpRewritePattern<tile::ScanOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(tile::ScanOp op, PatternRewriter &rewriter) const override {
-    if (!tile::isUnsigned(op) || !op.getKind() || !isOrdered(*op.getKind()))
-      return rewriter.notifyMatchFailure(op, "signed numbers, or a kind for which it does not matter");
-    Emit emit(rewriter, op.getLoc());
-    auto scan =
-        tile::ScanOp::create(rewriter, op.getLoc(), *op.getKind(), withSignBitInverted(emit, op.getSources()[0]),
-                             static_cast<int64_t>(op.getAxis()), op.getReverse());
-    rewriter.replaceOp(op, withSignBitInverted(emit, scan.getResult(0)));
+    const Value result = again(rewriter, op, withSignBitInverted(emit, sourceOf(op)));
+    rewriter.replaceOp(op, *kind == tile::ReduceKind::ArgMax ? result : withSignBitInverted(emit, result));
     return success();
   }
 };
@@ -369,9 +351,9 @@ struct ExpandOps : impl::ExpandOpsBase<ExpandOps> {
   using ExpandOpsBase::ExpandOpsBase;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns
-        .add<ExpandCast, ExpandDiv, ExpandRem, ExpandShl, ExpandShr, ExpandRandom, ExpandFloatConversion<arith::ExtFOp>,
-             WidenReduce, WidenScan, ExpandUnsignedReduce, ExpandUnsignedScan>(&getContext());
+    patterns.add<ExpandCast, ExpandDiv, ExpandRem, ExpandShl, ExpandShr, ExpandRandom,
+                 ExpandFloatConversion<arith::ExtFOp>, WidenFold<tile::ReduceOp>, WidenFold<tile::ScanOp>,
+                 ExpandUnsignedFold<tile::ReduceOp>, ExpandUnsignedFold<tile::ScanOp>>(&getContext());
     patterns.add<WidenDot>(&getContext(), byteProducts, coarse);
     addSortPatterns(patterns);
     patterns.add<WidenNarrowFloats, WidenFma>(&getContext(), nativeNarrow);

@@ -13,8 +13,6 @@ llvm.func @predicated(%a: i64, %p: i1, %other: vector<4xf32>) {
   llvm.return
 }
 
-// -----
-
 // Read-only memory is loaded by ld.global.nc, which LLVM may move.
 // CHECK-LABEL: @readonly
 // CHECK: llvm.inline_asm "ld.global.nc.b32 $0, [$1];", "=r,l" %arg0 : (i64) -> i32
@@ -23,8 +21,6 @@ llvm.func @readonly(%a: i64) -> vector<2xbf16> {
   %0 = simt.ld global %a + 0 {readonly} : i64, vector<2xbf16>
   llvm.return %0 : vector<2xbf16>
 }
-
-// -----
 
 // Matrices are vectors of words, even of one word. A store has the warp's predicate.
 // CHECK-LABEL: @matrices
@@ -40,8 +36,6 @@ llvm.func @matrices(%a: i32, %x: vector<2xi32>, %p: i1) -> vector<4xi32> {
   llvm.return %0 : vector<4xi32>
 }
 
-// -----
-
 // An address with a number of strides added.
 // CHECK-LABEL: @address
 // CHECK: llvm.inline_asm "{ .reg .b64 far; mul.wide.u32 far, $2, 48; add.s64 $0, $1, far; }", "=l,l,r" %arg0, %arg1
@@ -49,8 +43,6 @@ llvm.func @address(%base: i64, %stride: i32) -> i64 {
   %0 = simt.address %base + %stride * 48
   llvm.return %0 : i64
 }
-
-// -----
 
 // Asynchronous copies: 16 bytes bypass the L1 cache. Bytes beyond the size are zeros.
 // CHECK-LABEL: @copies
@@ -70,8 +62,6 @@ llvm.func @copies(%to: i32, %from: i64, %size: i32, %p: i1) {
   llvm.return
 }
 
-// -----
-
 // Addresses of shared memory have 32 bits. A byte is in a 16-bit register. Two 64-bit words are a vector.
 // CHECK-LABEL: @shared
 // CHECK: llvm.inline_asm has_side_effects "ld.shared.b8 $0, [$1];", "=h,r" %arg0 : (i32) -> i16
@@ -88,8 +78,6 @@ llvm.func @shared(%a: i32, %x: vector<1xf16>) {
   llvm.return
 }
 
-// -----
-
 // An atomic addition with an unused result is `red`. A used result is 0 if the predicate is false.
 // CHECK-LABEL: @atomics
 // CHECK: llvm.inline_asm has_side_effects "@$2 red.global.add.f32 [$0 + 4], $1;", "l,f,b" %arg0, %arg1, %arg3
@@ -104,8 +92,6 @@ llvm.func @atomics(%a: i64, %x: f32, %n: i64, %p: i1, %m: i32, %y: f64) -> i64 {
   %3 = simt.atomic_rmw add %y, %a + 0 : f64
   llvm.return %1 : i64
 }
-
-// -----
 
 // Atomics with a PTX instruction become that instruction; the others become loops of compare-and-exchange.
 // CHECK-LABEL: @atomicKinds
@@ -128,8 +114,6 @@ llvm.func @atomicKinds(%a: i64, %x: f32, %n: i64, %p: i1, %m: i32, %h: f16, %b: 
   simt.st global %6, %a + 0 {strong} : vector<1xf32>, i64
   llvm.return %1 : f32
 }
-
-// -----
 
 // An atomic with an order has it in its PTX, and LLVM moves no access across it. `red` can release, but not acquire, so
 // an atomic that acquires or is followed by a fence is `atom`. In a loop, the exchange has the order.
@@ -156,8 +140,6 @@ llvm.func @orders(%a: i64, %x: f32, %p: i1, %m: i32) {
   llvm.return
 }
 
-// -----
-
 // A scope is written with the order, also for a relaxed access. The default is the GPU.
 // CHECK-LABEL: @scopes
 // CHECK: "ld.acquire.sys.global.b32 $0, [$1];", "=r,l,~{memory}"
@@ -180,8 +162,6 @@ llvm.func @scopes(%a: i64, %x: f32, %m: i32) {
   llvm.return
 }
 
-// -----
-
 // A cache hint is an L2 policy, and for L1 a modifier if the instruction has one.
 // CHECK-LABEL: @caches
 // CHECK: "{ .reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0; @$2 ld.global.nc.L1::no_allocate.L2::cache_hint.b32 $0, [$1 + 16], policy; }", "=r,l,b,0"
@@ -195,8 +175,6 @@ llvm.func @caches(%a: i64, %to: i32, %p: i1, %n: i32, %v: vector<1xf32>) {
   simt.cp_async 16 to %to + 0 from %a + 0 size %n inside %p {tile.cache = "keep"}
   llvm.return
 }
-
-// -----
 
 // CHECK-LABEL: @threads
 // CHECK: llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.tid.x"
@@ -216,8 +194,6 @@ llvm.func @threads(%x: i32, %lane: i32) -> (i32) {
   llvm.return %0 : i32
 }
 
-// -----
-
 // The format of 8-bit floats is in the intrinsic's name, for each operand.
 // CHECK-LABEL: @byteProducts
 // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e5m2.f32"({{.*}}) : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32)
@@ -225,8 +201,6 @@ llvm.func @byteProducts(%a: vector<16xi8>, %b: vector<8xi8>, %c: vector<4xf32>) 
   %0 = simt.mma %a, %b, %c {tile.factors = [f8E4M3FN, f8E5M2]} : vector<16xi8>, vector<8xi8>, vector<4xf32>
   llvm.return %0 : vector<4xf32>
 }
-
-// -----
 
 // Tensor cores take 32-bit words, pairs of f16, and f32 scaled up by the mean error of their truncation to tf32.
 // CHECK-LABEL: @products
@@ -291,8 +265,6 @@ llvm.func @pinned(%a: vector<2xf32>) -> vector<2xf32> {
   %0 = simt.pin %a : vector<2xf32>
   llvm.return %0 : vector<2xf32>
 }
-
-// -----
 
 // An f32 is split into the large part that tensor cores read and the remainder, which is scaled up, too.
 // CHECK-LABEL: llvm.func @parts
