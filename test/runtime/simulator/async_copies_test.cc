@@ -4,8 +4,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 /// Runs one thread that copies 4 bytes twice, in two groups, and reads both copies after `wait`.
 static std::vector<uint32_t> afterWaiting(const std::string &wait, Delivery delivery) {
   Machine machine(kernel(

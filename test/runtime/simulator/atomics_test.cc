@@ -8,8 +8,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 // Sums of all threads of all blocks; each gets a different old value.
 TEST(AtomicTest, EveryThreadGetsItsOwnOldValue) {
   Machine machine(kernel(2, ".reg .b32 %r; .reg .b64 %at;",

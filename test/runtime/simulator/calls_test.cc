@@ -9,8 +9,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 // --- Calls through registers ---------------------------------------------------------------------------------------
 
 /// Functions of one signature, one of another, and the code after the kernel's head, with its result in %r0.

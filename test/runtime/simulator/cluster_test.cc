@@ -7,8 +7,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 static const char *const registers = ".shared .align 16 .b32 data[32];\n.shared .b64 bar;\n.reg .b16 %h;\n.reg .b64 "
                                      "%s<4>;\n.reg .b32 %r<12>;\n.reg .pred %q<3>;";
 

@@ -12,8 +12,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 static std::string compiled(const std::string &name) {
   return readText(kiln::test::sourcePath("test/runtime/simulator/compiled/") + name + ".ptx");
 }

@@ -7,8 +7,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 /// Results, one word a thread, of a kernel body that leaves them in %r0.
 static std::vector<uint64_t> results(const std::string &body, int threads = 64, Order order = Order::forward) {
   Machine machine(kernel(1, ".reg .b32 %r<8>; .reg .pred %q<4>; .reg .b64 %w, %at;",

@@ -11,8 +11,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 /// The message with which a text is refused, parsed or decoded.
 static std::string refusal(const std::string &text) {
   try {

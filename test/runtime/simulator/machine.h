@@ -17,6 +17,9 @@ namespace kiln::simulator::test {
 
 using Column = std::vector<uint64_t>;
 
+/// A place of memory as an argument of a kernel.
+inline uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
+
 /// A launch that the simulator has run and found nothing wrong with.
 struct Launched {
   const std::string &text, &kernel;

@@ -9,8 +9,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 /// f16, bf16, tf32 (as f32) or s8 bits of a small integer.
 static uint32_t bitsOf(const std::string &type, int value) {
   if (type == "s8")

@@ -6,8 +6,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 static const char *const registers =
     ".shared .align 8 .b64 bar[4];\n.shared .align 16 .b32 data[64];\n.reg .b64 %s<6>;\n"
     ".reg .b32 %r<12>;\n.reg .pred %q<6>;";

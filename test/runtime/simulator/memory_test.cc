@@ -6,8 +6,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 // Narrow loads extend by their type's sign into wider registers, narrow stores take the low bits.
 TEST(MemoryTest, NarrowElements) {
   Machine machine(kernel(2, ".reg .b32 %r<4>;",

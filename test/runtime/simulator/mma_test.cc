@@ -9,8 +9,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 namespace {
 struct Product {
   std::string a, b; // types

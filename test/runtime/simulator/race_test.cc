@@ -7,8 +7,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 /// The kinds of findings, each once, for the kernel k of a text, which has one pointer.
 static std::vector<std::string> kindsOf(const std::string &text, int threads, int blocks = 1, uint64_t bytes = 4096,
                                         const Schedule &schedule = {}) {

@@ -6,8 +6,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 static std::vector<std::string> found(const std::string &body, int threads, Schedule schedule = {}) {
   Machine machine(kernel(1, ".shared .align 16 .b8 place[1024];\n.reg .b32 %r<8>; .reg .b16 %h; .reg .pred %q;\n",
                          "mov.u32 %r0, place;\nshl.b32 %r1, %t, 4;\nadd.u32 %r1, %r0, %r1;\n" + body));

@@ -10,8 +10,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 /// Every order with every delivery.
 static std::vector<Schedule> schedules() {
   std::vector<Schedule> all;

@@ -8,8 +8,6 @@
 
 namespace kiln::simulator::test {
 
-static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 namespace {
 /// One wgmma of a warpgroup: types as PTX spells them; K follows from A's.
 struct Product {

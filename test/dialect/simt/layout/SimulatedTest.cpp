@@ -20,8 +20,6 @@ namespace {
 
 using Words = std::vector<uint32_t>;
 
-uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
-
 /// `{%d0, %d1, …}`.
 std::string listOf(const std::string &name, unsigned count, unsigned first = 0) {
   std::string text;
