@@ -2,7 +2,6 @@
 
 #include "test/runtime/simulator/machine.h"
 
-#include <array>
 #include <bit>
 #include <fmt/format.h>
 
@@ -136,24 +135,38 @@ TEST(MaskTest, Extensions) {
                  });
 }
 
+/// fns by its definition: the n-th one of a mask from `base` on.
+static uint64_t nth(uint64_t mask, int64_t base, int64_t n) {
+  if (n == 0)
+    return mask >> base & 1 ? static_cast<uint64_t>(base) : 0xffffffff;
+  for (int64_t left = std::abs(n) - 1; base >= 0 && base < 32; base += n > 0 ? 1 : -1)
+    if (mask >> base & 1 && left-- == 0)
+      return static_cast<uint64_t>(base);
+  return 0xffffffff;
+}
+
 // fns searches up or down from a bit for the n-th one of the mask; 0 selects the bit itself.
 TEST(MaskTest, NthOne) {
-  for (const auto &[mask, base, n, want] :
-       std::vector<std::array<uint64_t, 4>>{{0xb0, 0, 1, 4},
-                                            {0xb0, 0, 3, 7},
-                                            {0xb0, 0, 4, 0xffffffff},
-                                            {0xb0, 4, 1, 4},
-                                            {0xb0, 5, 0, 5},
-                                            {0xb0, 6, 0, 0xffffffff},
-                                            {0xb0, 31, 0xffffffff, 7},
-                                            {0xb0, 6, 0xfffffffe, 4},
-                                            {0xb0, 3, 0xffffffff, 0xffffffff},
-                                            {0x80000001, 31, 0xfffffffe, 0},
-                                            {0xffffffff, 0, 0x80000000, 0xffffffff}})
-    EXPECT_EQ(evaluate("fns.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, {{mask}, {base}, {n}},
-                       n == 0x80000000 ? "an H100 gives 0 there, against the ISA's definition" : "")[0],
-              want)
-        << mask << " " << base << " " << n;
+  std::vector<Column> operands(3);
+  for (const uint64_t mask : {0x0u, 0xb0u, 0x80000001u, 0xffffffffu, 0x12345678u})
+    for (const uint64_t base : {0, 4, 5, 6, 19, 31})
+      for (const int n : {0, 1, 2, 3, 4, 9, -1, -2, -3, -9}) {
+        operands[0].push_back(mask);
+        operands[1].push_back(base);
+        operands[2].push_back(static_cast<uint32_t>(n));
+      }
+  const Column got = evaluate("fns.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, operands);
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_EQ(got[i], nth(operands[0][i], static_cast<int64_t>(operands[1][i]), static_cast<int32_t>(operands[2][i])))
+        << operands[0][i] << " " << operands[1][i] << " " << operands[2][i];
+  EXPECT_EQ(evaluate("fns.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, {{0xffffffff}, {0}, {0x80000000}},
+                     "an H100 gives 0 there, against the ISA's definition")[0],
+            0xffffffff);
+}
+
+// The driver's environment registers are 0.
+TEST(EnvironmentTest, RegistersAreZero) {
+  expectEach("mov.u32 %d, %envreg3;", "b32", {"b32"}, {1}, [](const Column &) { return 0; });
 }
 
 // A funnel shift extracts 32 bits of {b, a}; `.wrap` takes the amount modulo 32, `.clamp` limits it to 32.

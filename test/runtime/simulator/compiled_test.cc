@@ -1,9 +1,7 @@
 // PTX of other compilers, with its sources next to it: its results are computed here once more, in plain
 // C++.
 
-#include "test/paths.h"
 #include "test/runtime/simulator/machine.h"
-#include "test/temporary_folder.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,10 +9,6 @@
 #include <fmt/format.h>
 
 namespace kiln::simulator::test {
-
-static std::string compiled(const std::string &name) {
-  return readText(kiln::test::sourcePath("test/runtime/simulator/compiled/") + name + ".ptx");
-}
 
 /// Numbers that follow from a seed, some of them small or at an end.
 static std::vector<uint32_t> someWords(size_t count, uint64_t seed) {
@@ -148,48 +142,6 @@ TEST(CompiledTest, AddsRows) {
     EXPECT_EQ(out[i], x[i] + x[512 + i] + x[1024 + i]) << i;
 }
 
-// --- Bits ----------------------------------------------------------------------------------------------------------
-
-/// fns by its definition: the n-th one of a mask from `base` on.
-static uint32_t nth(uint32_t mask, int base, int n) {
-  if (n == 0)
-    return mask >> base & 1 ? static_cast<uint32_t>(base) : ~0u;
-  for (int left = std::abs(n) - 1; base >= 0 && base < 32; base += n > 0 ? 1 : -1)
-    if (mask >> base & 1 && left-- == 0)
-      return static_cast<uint32_t>(base);
-  return ~0u;
-}
-
-// bmsk, fns, mul24, szext, cvt.pack and %envreg.
-TEST(CompiledTest, Bits) {
-  Machine machine(compiled("bits"));
-  const std::vector<uint32_t> a = someWords(128, 1), b = someWords(128, 2);
-  const uint32_t *out = machine.buffer(std::vector<uint32_t>(8 * 128));
-  machine.run("bits", {1, 1, 1}, {128, 1, 1}, {address(machine.buffer(a)), address(machine.buffer(b)), address(out)});
-  expectNothingFound(machine);
-  for (size_t t = 0; t < 128; ++t) {
-    const uint32_t x = a[t], y = b[t], from = x % 32, kept = y % 40;
-    const auto ones = [](uint32_t count) { return (uint64_t{1} << std::min(count, 32u)) - 1; };
-    const auto low24 = [](uint32_t word) { return static_cast<int32_t>(word << 8) >> 8; };
-    const auto clamped = [](uint32_t word) {
-      return static_cast<uint32_t>(std::clamp(static_cast<int32_t>(word), -128, 127)) & 0xff;
-    };
-    const uint32_t extended = kept == 0 ? 0
-                              : kept >= 32
-                                  ? x
-                                  : static_cast<uint32_t>(static_cast<int32_t>(x << (32 - kept)) >> (32 - kept));
-    const std::vector<uint32_t> want = {static_cast<uint32_t>(ones(y % (33 - from)) << from),
-                                        nth(x, static_cast<int>(y % 32), static_cast<int>(x % 7) - 3),
-                                        (x & 0xffffff) * (y & 0xffffff),
-                                        static_cast<uint32_t>(low24(x)) * static_cast<uint32_t>(low24(y)),
-                                        extended,
-                                        (x ^ y) << 16 | clamped(x) << 8 | clamped(y),
-                                        static_cast<uint32_t>(ones(y % 32) << from),
-                                        0};
-    EXPECT_EQ(std::vector<uint32_t>(out + 8 * t, out + 8 * t + 8), want) << t << fmt::format(": {:#x} {:#x}", x, y);
-  }
-}
-
 // --- Video ---------------------------------------------------------------------------------------------------------
 
 static uint32_t low(int64_t value) { return static_cast<uint32_t>(value); }
@@ -226,80 +178,6 @@ TEST(CompiledTest, Video) {
   for (size_t t = 0; t < 256; ++t)
     EXPECT_EQ(std::vector<uint32_t>(out + 8 * t, out + 8 * t + 8), videoResults(a[t], b[t], c[t]))
         << fmt::format("{:#x} {:#x} {:#x}", a[t], b[t], c[t]);
-}
-
-// --- Floats --------------------------------------------------------------------------------------------------------
-
-// Two f32 at once, in several roundings, on numbers whose products double holds; and extrema of three.
-TEST(CompiledTest, PairsOfFloats) {
-  Machine machine(compiled("pairs"));
-  std::vector<float> a(128), b(128);
-  const std::vector<uint32_t> words = someWords(256, 6);
-  for (size_t i = 0; i < 128; ++i) {
-    a[i] = static_cast<float>(static_cast<int32_t>(words[2 * i]) >> 12) / 1024;
-    b[i] = static_cast<float>(static_cast<int32_t>(words[2 * i + 1]) >> 12) / 512;
-  }
-  a[6] = b[9] = std::numeric_limits<float>::quiet_NaN();
-  a[12] = a[13] = b[12] = 1e-40f;
-  const float *out = machine.buffer(std::vector<float>(512)), *least = machine.buffer(std::vector<float>(192));
-  machine.run("pairs", {1, 1, 1}, {64, 1, 1},
-              {address(machine.buffer(a)), address(machine.buffer(b)), address(out), address(least)});
-  expectNothingFound(machine);
-  const auto same = [](float got, float want) { return got == want || (std::isnan(got) && std::isnan(want)); };
-  const auto towards = [](double exact, double end) {
-    const auto near = static_cast<float>(exact);
-    const bool isBeyond = end < exact ? near > exact : near < exact;
-    return isBeyond ? std::nextafter(near, static_cast<float>(end)) : near;
-  };
-  for (size_t i = 0; i < 128; ++i) {
-    if (i / 2 == 6) // smaller than double's products
-      continue;
-    const double x = a[i], y = b[i];
-    const float *const got = out + i / 2 * 8 + i % 2;
-    EXPECT_PRED2(same, got[0], static_cast<float>(x + y));
-    EXPECT_PRED2(same, got[2], towards(x * y, 0));
-    EXPECT_PRED2(same, got[4], static_cast<float>(x * y + x));
-    EXPECT_PRED2(same, got[6], towards(x * x + y, -HUGE_VAL));
-  }
-  for (size_t t = 0; t < 64; ++t) {
-    const float x = a[2 * t], y = b[2 * t], z = a[2 * t + 1];
-    const bool isNaN = std::isnan(x) || std::isnan(y) || std::isnan(z);
-    EXPECT_PRED2(same, least[3 * t], std::fmin(std::fmin(x, y), z));
-    EXPECT_PRED2(same, least[3 * t + 1], isNaN ? NAN : std::fmax(std::fmax(x, y), z));
-    EXPECT_PRED2(same, least[3 * t + 2], t == 6 ? 0 : std::fmax(std::fmax(std::fabs(x), std::fabs(y)), std::fabs(z)));
-  }
-}
-
-// Products of 8-bit floats, of numbers of four bits and of one, and of doubles.
-TEST(CompiledTest, Products) {
-  Machine machine(compiled("products"));
-  std::vector<int8_t> a(16 * 256), b(8 * 256);
-  for (size_t i = 0; i < a.size(); ++i)
-    a[i] = static_cast<int8_t>(static_cast<int>(i * 7 % 15) - 7);
-  for (size_t i = 0; i < b.size(); ++i)
-    b[i] = static_cast<int8_t>(i * 5 % 7);
-  const float *eighths = machine.buffer(std::vector<float>(128));
-  const int32_t *nibbles = machine.buffer(std::vector<int32_t>(128)), *bits = machine.buffer(std::vector<int32_t>(128));
-  const double *doubles = machine.buffer(std::vector<double>(128));
-  machine.run("products", {1, 1, 1}, {32, 1, 1},
-              {address(machine.buffer(a)), address(machine.buffer(b)), address(eighths), address(nibbles),
-               address(bits), address(doubles)});
-  expectNothingFound(machine);
-  for (size_t m = 0; m < 16; ++m)
-    for (size_t n = 0; n < 8; ++n) {
-      const auto c = static_cast<int32_t>(1 + n % 2 + 2 * (m / 8)); // what the kernel begins with
-      const auto product = [&](size_t K, int mask) {
-        int32_t sum = c;
-        for (size_t k = 0; k < K; ++k)
-          sum += mask ? a[m * K + k] & b[n * K + k] & mask : a[m * K + k] * b[n * K + k];
-        return sum;
-      };
-      const size_t at = 8 * m + n;
-      EXPECT_EQ(eighths[at], static_cast<float>(product(32, 0))) << m << " " << n;
-      EXPECT_EQ(nibbles[at], product(64, 0)) << m << " " << n;
-      EXPECT_EQ(bits[at], product(256, 1)) << m << " " << n;
-      EXPECT_EQ(doubles[at], c + (product(8, 0) - c) / 8.0) << m << " " << n;
-    }
 }
 
 } // namespace kiln::simulator::test

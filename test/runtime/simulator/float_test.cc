@@ -197,6 +197,42 @@ TEST(HalfTest, PackedHalvesAreIndependent) {
              });
 }
 
+// Two f32 at once are computed as each alone.
+TEST(FloatTest, PairsAreTwoNumbers) {
+  for (const std::string op : {"add.rn", "sub.rz.ftz", "mul.rz", "mul.rp", "fma.rn", "fma.rm"}) {
+    const size_t operands = op.starts_with("fma") ? 3 : 2;
+    const std::string list = operands == 3 ? " %d, %a, %b, %c;" : " %d, %a, %b;";
+    std::vector<Column> low = combinations(floats32, operands), high = low, both = low;
+    for (size_t i = 0; i < operands; ++i) {
+      std::ranges::reverse(high[i]);
+      for (size_t row = 0; row < both[i].size(); ++row)
+        both[i][row] |= high[i][row] << 32;
+    }
+    const Column got = evaluate(op + ".f32x2" + list, "b64", std::vector<std::string>(operands, "b64"), both);
+    const std::vector<std::string> types(operands, "b32");
+    const Column wantLow = evaluate(op + ".f32" + list, "b32", types, low),
+                 wantHigh = evaluate(op + ".f32" + list, "b32", types, high);
+    for (size_t row = 0; row < got.size(); ++row)
+      ASSERT_EQ(got[row], wantHigh[row] << 32 | wantLow[row]) << op << " " << row;
+  }
+}
+
+// Extrema of three; NaN as for two.
+TEST(FloatTest, ExtremaOfThree) {
+  const auto expectOfThree = [](const std::string &op, float (*of)(float, float)) {
+    expectEach(
+        op + ".f32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, floats32,
+        [&](const Column &r) { return word(of(of(single(r[0]), single(r[1])), single(r[2]))); },
+        [](uint64_t got, uint64_t want) { return sameFloat(got, want) || single(got) == single(want); });
+  };
+  expectOfThree("min", [](float a, float b) { return std::fmin(a, b); });
+  expectOfThree("max.NaN", [](float a, float b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b); });
+  expectOfThree("max.ftz.abs", [](float a, float b) {
+    const auto size = [](float x) { return std::fabs(x) < 0x1p-126f ? 0 : std::fabs(x); };
+    return std::fmax(size(a), size(b));
+  });
+}
+
 // Square roots and reciprocals to nearest are IEEE's; approximate functions keep their exact cases.
 TEST(FunctionTest, ExactCases) {
   expectEach(

@@ -1,8 +1,6 @@
 // Integer arithmetic, bit by bit against C++, at the ends of every type.
 
-#include "test/paths.h"
 #include "test/runtime/simulator/machine.h"
-#include "test/temporary_folder.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -163,26 +161,15 @@ TEST(CarryTest, OfADifference) {
              {"b64", "b64"}, words64, [](const Column &row) { return row[0] >= row[1]; });
 }
 
-/// nvcc's division of 128-bit numbers is such chains: below nvcc/ with the .cu file that it was made from.
-TEST(CarryTest, DividesWideNumbers) {
-  using Wide = unsigned __int128;
-  Machine machine(readText(kiln::test::sourcePath("test/runtime/simulator/nvcc") + "/division.ptx"));
-  std::vector<Wide> a, b;
-  for (const uint64_t high : {uint64_t{0}, uint64_t{1}, uint64_t{0x8000000000000000}, uint64_t{0xfedcba9876543210}})
-    for (const uint64_t low : {uint64_t{1}, uint64_t{0xffffffffffffffff}, uint64_t{0x123456789abcdef0}})
-      for (const uint64_t divisor : {uint64_t{0}, uint64_t{1}, uint64_t{0xffffffff}, uint64_t{0x8000000000000001}})
-        for (const uint64_t rest : {uint64_t{3}, uint64_t{0xffffffffffffffff}}) {
-          a.push_back(Wide{high} << 64 | low);
-          b.push_back(Wide{divisor} << 64 | rest);
-        }
-  const auto threads = static_cast<int>(a.size());
-  const Wide *q = machine.buffer(std::vector<Wide>(a.size()));
-  machine.run("division", {1, 1, 1}, {threads, 1, 1},
-              {reinterpret_cast<uint64_t>(machine.buffer(a)), reinterpret_cast<uint64_t>(machine.buffer(b)),
-               reinterpret_cast<uint64_t>(q)});
-  EXPECT_EQ(machine.found(), std::vector<std::string>{});
-  for (size_t i = 0; i < a.size(); ++i)
-    EXPECT_TRUE(q[i] == a[i] / b[i]) << i;
+// The high half of a product of two words of 64 bits, in parts of 32 bits.
+TEST(CarryTest, OfProducts) {
+  expectEach("{ .reg .b32 %l<2>, %h<2>, %s<3>;\nmov.b64 {%l0, %h0}, %a;\nmov.b64 {%l1, %h1}, %b;\n"
+             "mul.hi.u32 %s0, %l0, %l1;\nmad.lo.cc.u32 %s0, %l0, %h1, %s0;\nmadc.hi.u32 %s1, %l0, %h1, 0;\n"
+             "mad.lo.cc.u32 %s0, %h0, %l1, %s0;\nmadc.hi.cc.u32 %s1, %h0, %l1, %s1;\naddc.u32 %s2, 0, 0;\n"
+             "mad.lo.cc.u32 %s1, %h0, %h1, %s1;\nmadc.hi.u32 %s2, %h0, %h1, %s2;\nmov.b64 %d, {%s1, %s2}; }",
+             "b64", {"b64", "b64"}, words64, [](const Column &row) {
+               return static_cast<uint64_t>(static_cast<unsigned __int128>(row[0]) * row[1] >> 64);
+             });
 }
 
 // --- Products of 24 bits --------------------------------------------------------------------------------------------

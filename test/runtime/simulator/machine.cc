@@ -2,6 +2,7 @@
 
 #include "test/runtime/simulator/machine.h"
 
+#include "test/paths.h"
 #include "test/temporary_folder.h"
 
 #include <bit>
@@ -110,6 +111,10 @@ static void expectAccepted(const std::string &text) {
   writeText(file, text);
   const int status = runPtxas(fmt::format("-arch sm_90a -o {0}.cubin {0} >{0}.log 2>&1", file));
   EXPECT_EQ(status, 0) << readText(file + ".log") << text;
+}
+
+std::string compiled(const std::string &name) {
+  return readText(kiln::test::sourcePath("test/runtime/simulator/compiled/") + name + ".ptx");
 }
 
 std::string forFirstTarget(const std::string &text) {

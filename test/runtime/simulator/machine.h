@@ -75,6 +75,9 @@ std::string module(const std::string &body);
 /// A kernel `k` with pointers %p0, %p1, … as 8-byte parameters; thread number in %t, and its eightfold in %o.
 std::string kernel(int pointers, const std::string &registers, const std::string &body);
 
+/// The PTX of another compiler, of the source next to it in compiled/.
+std::string compiled(const std::string &name);
+
 /// A text of kernel(), for the first GPU of which the simulator takes it.
 std::string forFirstTarget(const std::string &text);
 

@@ -1,9 +1,7 @@
 // Lanes and blocks that wait for others by polling memory. All that can run do run, and no lane passes a point where it
-// must reconverge. Kernels below nvcc/ are nvcc's output for the .cu files next to them.
+// must reconverge.
 
-#include "test/paths.h"
 #include "test/runtime/simulator/machine.h"
-#include "test/temporary_folder.h"
 
 #include <fmt/format.h>
 #include <numeric>
@@ -32,10 +30,6 @@ template <class Run> static void inAllSchedules(Run run) {
       SCOPED_TRACE(textOf(schedule));
       run(schedule);
     }
-}
-
-static std::string nvccText(const std::string &name) {
-  return readText(kiln::test::sourcePath("test/runtime/simulator/nvcc") + "/" + name + ".ptx");
 }
 
 /// The code of a lane of block b that waits until a word is b, and the code after it.
@@ -164,7 +158,7 @@ TEST(SpinningTest, StrongVectorsMoveAtOnce) {
 TEST(SpinningTest, GridBarrier) {
   const int blocks = 48, threads = 64, n = blocks * threads, rounds = 4;
   inAllSchedules([&](const Schedule &schedule) {
-    Machine machine(nvccText("grid_barrier"));
+    Machine machine(compiled("grid_barrier"));
     const uint32_t *count = machine.buffer<uint32_t>({0});
     const int32_t *rows = machine.buffer(std::vector<int32_t>(static_cast<size_t>(n) * (rounds + 1)));
     machine.run("grid_barrier", {blocks, 1, 1}, {threads, 1, 1}, {address(count), address(rows), rounds}, 0, schedule);
@@ -188,7 +182,7 @@ TEST(SpinningTest, LookBackScan) {
     in[i] = static_cast<int32_t>(i * 37 % 101) - 50;
   std::partial_sum(in.begin(), in.end(), want.begin());
   inAllSchedules([&](const Schedule &schedule) {
-    Machine machine(nvccText("scan"));
+    Machine machine(compiled("scan"));
     const uint32_t *ticket = machine.buffer<uint32_t>({0});
     const uint64_t *states = machine.buffer(std::vector<uint64_t>(blocks));
     const int32_t *from = machine.buffer(in), *to = machine.buffer(std::vector<int32_t>(in.size()));
@@ -212,7 +206,7 @@ TEST(SpinningTest, StreamK) {
       for (size_t k = 0; k < steps; ++k)
         want[tile * threads + t] += a[tile * steps + k] * b[k * threads + t];
   inAllSchedules([&](const Schedule &schedule) {
-    Machine machine(nvccText("stream_k"));
+    Machine machine(compiled("stream_k"));
     const int32_t *c = machine.buffer(std::vector<int32_t>(want.size()));
     machine.run("stream_k", {blocks, 1, 1}, {threads, 1, 1},
                 {address(machine.buffer(a)), address(machine.buffer(b)), address(c),

@@ -1,3 +1,4 @@
+// nvcc 13.0, -arch=sm_80 -ptx, makes stream_k.ptx of this.
 // Stream-K: the steps of all tiles lie in a row, of which every block takes as many as the others. Who ends within a
 // tile leaves what it has; who began a tile adds what those behind it leave, in their order.
 __device__ int loaded(const int *at) {
@@ -20,6 +21,7 @@ extern "C" __global__ void stream_k(const int *a, const int *b, int *c, int *par
     const int tile = step / steps, stop = min(end, (tile + 1) * steps);
     const bool begins = step == tile * steps, ends = stop == (tile + 1) * steps;
     int sum = 0;
+#pragma unroll 1
     for (int k = step; k < stop; ++k)
       sum += a[tile * steps + k % steps] * b[(k % steps) * blockDim.x + threadIdx.x];
     if (!begins) {
@@ -31,6 +33,7 @@ extern "C" __global__ void stream_k(const int *a, const int *b, int *c, int *par
       }
     } else {
       if (!ends)
+#pragma unroll 1
         for (int other = blockIdx.x + 1; other * share < (tile + 1) * steps; ++other) {
           wait(flags + other);
           sum += partial[other * blockDim.x + threadIdx.x];

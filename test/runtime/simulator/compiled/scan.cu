@@ -1,3 +1,4 @@
+// nvcc 13.0, -arch=sm_80 -ptx, makes scan.ptx of this.
 // Sums of all before, in one pass: a block takes the next part by a ticket, says its own sum, and looks back over the
 // blocks before it, a warp's width at a time, until one knows the sum of all before it.
 struct alignas(8) State {
@@ -19,6 +20,7 @@ extern "C" __global__ void __launch_bounds__(128) scan(int *ticket, State *state
   __syncthreads();
   const int i = part * 128 + threadIdx.x;
   int sum = in[i];
+#pragma unroll 1
   for (int step = 1; step < 32; step *= 2) {
     const int other = __shfl_up_sync(~0u, sum, step);
     sum += lane >= step ? other : 0;
@@ -26,6 +28,7 @@ extern "C" __global__ void __launch_bounds__(128) scan(int *ticket, State *state
   if (lane == 31)
     sums[warp] = sum;
   __syncthreads();
+#pragma unroll 1
   for (int other = 0; other < warp; ++other)
     sum += sums[other];
   if (warp == 0) {
@@ -33,6 +36,7 @@ extern "C" __global__ void __launch_bounds__(128) scan(int *ticket, State *state
     if (lane == 0)
       say(states + part, part == 0 ? 2 : 1, own);
     int total = 0;
+#pragma unroll 1
     for (int last = part - 1; last >= 0; last -= 32) {
       State s = {2, 0};
       if (last - lane >= 0)

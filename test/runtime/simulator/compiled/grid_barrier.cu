@@ -1,3 +1,4 @@
+// nvcc 13.0, -arch=sm_80 -ptx, makes grid_barrier.ptx of this.
 // A barrier of the whole grid, as cooperative groups have it: one thread of a block counts and waits, the others wait
 // for it. In each round a thread adds what its neighbour in the next block wrote in the round before.
 __device__ int loaded(const int *at) {
