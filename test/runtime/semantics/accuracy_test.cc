@@ -98,7 +98,7 @@ protected:
   Raw apply(Type type, int function, const Raw &arguments) {
     const int64_t count = static_cast<int64_t>(arguments.size());
     const Tensor x = tensor(type, {count}, arguments), y(device, type, {count});
-    launch(fastKernel, {x.ref(), y.ref()}, "function=" + std::to_string(function), (count + block - 1) / block);
+    launch(fastKernel, {x.ref(), y.ref()}, AccuracyConfig{function}, (count + block - 1) / block);
     return read(y);
   }
 };

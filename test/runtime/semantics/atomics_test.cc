@@ -1,5 +1,5 @@
-// Every atomic on every type that it supports: the final memory, the results, elements that occur several times, masks
-// and edges, and many programs at once.
+// Atomics, other than those of single tiles, which accesses_test draws: special words, elements that occur several
+// times, and many programs at once.
 
 #include "runtime/simulator/SimulatorDevice.h"
 #include "test/expect_error.h"
@@ -16,21 +16,16 @@ namespace {
 
 class Atomics : public Semantics {};
 
-enum class Verb { add, min, max, bitAnd, bitOr, bitXor, exchange };
-const Verb verbs[] = {Verb::add, Verb::min, Verb::max, Verb::bitAnd, Verb::bitOr, Verb::bitXor, Verb::exchange};
+enum class Verb { add, min, max, bitAnd, bitOr, bitXor, exchange }; // in the order of `atomics`
 
 std::vector<Type> typesOf(Verb verb) {
   switch (verb) {
   case Verb::min:
   case Verb::max:
     return {i32, u32, i64, u64, f32, f64};
-  case Verb::bitAnd:
-  case Verb::bitOr:
-  case Verb::bitXor:
-    return {i32, u32, i64, u64};
   case Verb::add:
     return {i32, u32, i64, u64, bf16, f16, f32, f64};
-  case Verb::exchange:
+  default:
     break;
   }
   return {i16, u16, i32, u32, i64, u64, bf16, f16, f32, f64};
@@ -42,130 +37,31 @@ struct VerbConfig {
 const std::vector<Field> verbFields = {field("verb", &VerbConfig::verb), field("extent", &VerbConfig::extent),
                                        field("order", &VerbConfig::order), field("scope", &VerbConfig::scope)};
 
-Tile change(Verb verb, View x, const Offsets &at, const Tile &value, Order order, const AtomicOptions &how) {
-  switch (verb) {
-  case Verb::add:
-    return atomic_add(x, at, value, order, how);
-  case Verb::min:
-    return atomic_min(x, at, value, order, how);
-  case Verb::max:
-    return atomic_max(x, at, value, order, how);
-  case Verb::bitAnd:
-    return atomic_and(x, at, value, order, how);
-  case Verb::bitOr:
-    return atomic_or(x, at, value, order, how);
-  case Verb::bitXor:
-    return atomic_xor(x, at, value, order, how);
-  case Verb::exchange:
-    break;
-  }
-  return atomic_exchange(x, at, value, order, how);
+Tile change(Verb verb, View x, const Offsets &at, const Tile &value) {
+  return atomics[static_cast<int>(verb)].apply(x, at, value, Order::relaxed, {}, here());
 }
 
-/// A block of x from n on, and elements at given positions, with masks.
-void changeSome(View x, View values, View ids, View picks, View before, Tile n, VerbConfig cfg) {
-  const auto verb = static_cast<Verb>(cfg.verb);
-  const auto order = static_cast<Order>(cfg.order);
-  const auto scope = static_cast<Scope>(cfg.scope);
-  Tile value = load(values, {0, 0}, {cfg.extent}), pick = load(picks, {0}, {cfg.extent});
-  Tile block = change(verb, x, {n}, value, order, {.scope = scope});
-  store(before, {0, 0}, block);
-  Tile masked = change(verb, x, {n}, load(values, {1, 0}, {cfg.extent}), order, {.mask = pick, .scope = scope});
-  store(before, {1, 0}, masked);
-  Tile named =
-      change(verb, x, {load(ids, {0}, {cfg.extent})}, load(values, {2, 0}, {cfg.extent}), order, {pick, scope});
-  store(before, {2, 0}, named);
-  Tile unread =
-      change(verb, x, {0}, load(values, {3, 0}, {1}), order, {.scope = scope}); // of which nobody asks what was there
-}
-const Kernel changeSomeKernel = kernel("change_some", changeSome, verbFields);
-
-/// The new value of an element after the atomic, from its old value and the operand.
-uint64_t changed(Verb verb, Type type, uint64_t was, uint64_t value) {
-  if (verb == Verb::exchange)
-    return value;
+/// The lesser or the greater of two words.
+uint64_t extreme(Verb verb, Type type, uint64_t was, uint64_t value) {
   if (isFloat(type)) {
     const double a = realOf(type, was), b = realOf(type, value);
-    return rawOfReal(type, verb == Verb::add ? a + b : verb == Verb::min ? std::fmin(a, b) : std::fmax(a, b));
+    return rawOfReal(type, verb == Verb::min ? std::fmin(a, b) : std::fmax(a, b));
   }
-  const int64_t a = integerOf(type, was), b = integerOf(type, value);
-  switch (verb) {
-  case Verb::add:
-    return rawOfInteger(type, static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)));
-  case Verb::min:
-    return wideOf(type, was) < wideOf(type, value) ? was : value;
-  case Verb::max:
-    return wideOf(type, was) > wideOf(type, value) ? was : value;
-  case Verb::bitAnd:
-    return rawOfInteger(type, a & b);
-  case Verb::bitOr:
-    return rawOfInteger(type, a | b);
-  default:
-    return rawOfInteger(type, a ^ b);
-  }
-}
-
-// Integers, and elements that are selected once each: every step has one possible result.
-TEST_P(Atomics, EachChangesItsElementsAndReturnsWhatWasThere) {
-  for (const Verb verb : verbs)
-    for (const Type type : typesOf(verb))
-      for (const int64_t extent : {1, 33})
-        for (const int64_t n : {int64_t(0), int64_t(-3), int64_t(20)}) {
-          const int64_t size = 24;
-          std::mt19937 random(static_cast<int>(extent + n));
-          const auto draw = [&](int64_t count) {
-            Raw raw(count);
-            for (uint64_t &word : raw) {
-              const int64_t number = static_cast<int64_t>(random() % 41) - 20;
-              word = isFloat(type) ? rawOfReal(type, static_cast<double>(number)) : rawOfInteger(type, number);
-            }
-            return raw;
-          };
-          Raw state = draw(size), values = draw(4 * extent), picks(extent), ids(extent);
-          for (int64_t i = 0; i < extent; ++i) {
-            picks[i] = random() % 3 > 0;
-            ids[i] = rawOfInteger(i32, extent - 2 - i); // of which the last is −1
-          }
-          const Tensor x = tensor(type, {size}, state), given = tensor(type, {4, extent}, values),
-                       mask = tensor(boolean, {extent}, picks), at = tensor(i32, {extent}, ids),
-                       before(device, type, {3, extent});
-          launch(changeSomeKernel, {x.ref(), given.ref(), at.ref(), mask.ref(), before.ref(), n},
-                 "verb=" + std::to_string(static_cast<int>(verb)) + ",extent=" + std::to_string(extent) +
-                     ",order=" + std::to_string(extent % 4) + ",scope=" + std::to_string((extent + n) % 3));
-          const Raw left = read(x), got = read(before);
-          Raw want(3 * extent, 0);
-          for (int row = 0; row < 3; ++row)
-            for (int64_t i = 0; i < extent; ++i) {
-              const int64_t place = row < 2 ? n + i : extent - 2 - i;
-              if ((row > 0 && !picks[i]) || place < 0 || place >= size)
-                continue;
-              want[row * extent + i] = state[place];
-              state[place] = changed(verb, type, state[place], values[row * extent + i]);
-            }
-          state[0] = changed(verb, type, state[0], values[3 * extent]);
-          const auto same = [&](uint64_t a, uint64_t b) { return kiln::test::same(type, a, b, /*signOfZero=*/false); };
-          for (int64_t i = 0; i < 3 * extent; ++i)
-            ASSERT_TRUE(isFloat(type) ? same(got[i], want[i]) : got[i] == want[i])
-                << "verb " << static_cast<int>(verb) << " on " << nameOf(type) << ", extent " << extent << ", n " << n
-                << ", old value " << i;
-          for (int64_t i = 0; i < size; ++i)
-            ASSERT_TRUE(isFloat(type) ? same(left[i], state[i]) : left[i] == state[i])
-                << "verb " << static_cast<int>(verb) << " on " << nameOf(type) << ", extent " << extent << ", n " << n
-                << ", place " << i;
-        }
+  return (wideOf(type, was) < wideOf(type, value)) == (verb == Verb::min) ? was : value;
 }
 
 /// Applies the atomic to each element of x with the element of y at its position; y receives the old values.
 void extremes(View x, View y, VerbConfig cfg) {
   Tile value = load(y, {0}, {cfg.extent});
-  Tile before = change(static_cast<Verb>(cfg.verb), x, {0}, value, Order::relaxed, {});
+  Tile before = change(static_cast<Verb>(cfg.verb), x, {0}, value);
   store(y, {0}, before);
 }
 const Kernel extremesKernel = kernel("extremes", extremes, verbFields);
 
-// A NaN operand changes nothing, and a NaN in memory is replaced; which of two zeros stays is unspecified.
-TEST_P(Atomics, TheLeastAndTheGreatestIgnoreNaN) {
-  for (const Type type : {f32, f64})
+// Of words of every sign and size. A NaN operand changes nothing, and a NaN in memory is replaced; which of two zeros
+// stays is unspecified.
+TEST_P(Atomics, TheLeastAndTheGreatestAreThoseOfTheType) {
+  for (const Type type : typesOf(Verb::min))
     for (const Verb verb : {Verb::min, Verb::max}) {
       const Raw words = specialWords(type);
       Raw left, right;
@@ -176,13 +72,12 @@ TEST_P(Atomics, TheLeastAndTheGreatestIgnoreNaN) {
         }
       const auto count = static_cast<int64_t>(left.size());
       const Tensor x = tensor(type, {count}, left), y = tensor(type, {count}, right);
-      launch(extremesKernel, {x.ref(), y.ref()},
-             "verb=" + std::to_string(static_cast<int>(verb)) + ",extent=" + std::to_string(count));
+      launch(extremesKernel, {x.ref(), y.ref()}, VerbConfig{static_cast<int>(verb), static_cast<int>(count)});
       const Raw got = read(x), before = read(y);
       for (int64_t i = 0; i < count; ++i) {
         EXPECT_TRUE(same(type, before[i], left[i])) << nameOf(type) << ", element " << i;
-        EXPECT_TRUE(same(type, got[i], changed(verb, type, left[i], right[i]), /*signOfZero=*/false))
-            << nameOf(type) << ", element " << i << ": " << realOf(type, left[i]) << " and " << realOf(type, right[i]);
+        EXPECT_TRUE(same(type, got[i], extreme(verb, type, left[i], right[i]), /*signOfZero=*/false))
+            << nameOf(type) << ", words " << left[i] << " and " << right[i];
       }
     }
 }
@@ -190,7 +85,7 @@ TEST_P(Atomics, TheLeastAndTheGreatestIgnoreNaN) {
 /// All elements of a tile have a few positions.
 void pileUp(View x, View before, VerbConfig cfg) {
   Tile i = iota(cfg.extent);
-  Tile old = change(static_cast<Verb>(cfg.verb), x, {i % 3}, cast(i + 1, x.type()), Order::relaxed, {});
+  Tile old = change(static_cast<Verb>(cfg.verb), x, {i % 3}, cast(i + 1, x.type()));
   store(before, {program_id(0), 0}, old);
 }
 const Kernel pileUpKernel = kernel("pile_up", pileUp, verbFields);
@@ -201,7 +96,7 @@ TEST_P(Atomics, AnElementNamedSeveralTimesChangesOnceForEach) {
   for (const Verb verb : {Verb::add, Verb::max, Verb::exchange})
     for (const Type type : typesOf(verb)) {
       const Tensor x = tensor(type, {3}, Raw(3, 0)), before(device, type, {programs, extent});
-      launch(pileUpKernel, {x.ref(), before.ref()}, "verb=" + std::to_string(static_cast<int>(verb)) + ",extent=16",
+      launch(pileUpKernel, {x.ref(), before.ref()}, VerbConfig{static_cast<int>(verb), 16},
              verb == Verb::exchange ? 1 : programs);
       const Raw left = read(x), old = read(before);
       const auto number = [&](uint64_t raw) {
@@ -261,7 +156,7 @@ TEST_P(Atomics, CompareAndExchangeComparesBits) {
     for (const int scope : {0, 1, 2}) {
       const Tensor y = tensor(type, {count}, left);
       launch(swapSomeKernel, {y.ref(), expected.ref(), wanted.ref(), mask.ref(), before.ref()},
-             "order=3,extent=" + std::to_string(count) + ",scope=" + std::to_string(scope));
+             VerbConfig{0, static_cast<int>(count), 3, scope});
       const Raw got = read(y), old = read(before);
       for (int64_t i = 0; i < count; ++i) {
         ASSERT_EQ(old[i], picks[i] ? left[i] : 0) << nameOf(type) << ", element " << i;
@@ -289,8 +184,7 @@ TEST_P(Atomics, LoadsAndStoresHaveEdgesAndMasks) {
       ids.push_back(rawOfInteger(i32, extent - 2 - i));
     const Tensor x = counting(type, {size}, 1), y = counting(type, {size}, 1), at = tensor(i32, {extent}, ids);
     launch(passWholeKernel, {x.ref(), y.ref(), at.ref()},
-           "extent=12,order=" + std::to_string(bytesOf(type) % 2) +
-               ",scope=" + std::to_string(static_cast<int>(type) % 3));
+           VerbConfig{0, 12, static_cast<int>(bytesOf(type) % 2), static_cast<int>(type) % 3});
     const Raw source = read(x), got = read(y);
     for (int64_t place = 0; place < size; ++place) {
       const int64_t from = extent - 2 - place - 2;
@@ -325,8 +219,8 @@ TEST_P(Atomics, ALoadAcquiresWhatAStoreReleases) {
     set[0] = 1;
     const Tensor data = tensor(i32, {programs + 1}, start), flags = tensor(i32, {programs + 1}, set),
                  got = tensor(i32, {programs}, Raw(programs, 0));
-    launch(relayKernel, {data.ref(), flags.ref(), got.ref(), int64_t(50)},
-           "scope=" + std::to_string(static_cast<int>(scope)), programs);
+    launch(relayKernel, {data.ref(), flags.ref(), got.ref(), int64_t(50)}, VerbConfig{.scope = static_cast<int>(scope)},
+           programs);
     const Raw numbers = read(got);
     EXPECT_EQ(numbers[0], 1u);
     for (int64_t p = 0; p < programs; ++p)

@@ -166,6 +166,34 @@ TEST_P(Casts, TwoCastsRoundTwice) {
   EXPECT_EQ(realOf(f32, read(viaF64)[1]), 0x1p60);
 }
 
+/// Extents of tiles that end with a part of a vector, one element above all.
+constexpr int64_t partWidths[] = {1, 2, 3, 5, 9, 15, 17, 33, 65};
+constexpr int64_t lineExtent = 72;
+
+/// Line i of y begins with a tile of width i, converted to y's type.
+void convertParts(View x, View y) {
+  (void)(x.extent(0) + y.extent(0) + y.extent(1));
+  for (int64_t line = 0; line < std::ssize(partWidths); ++line)
+    store(y, {line, 0}, cast(load(x, {0}, {partWidths[line]}) + load(x, {1}, {partWidths[line]}), y.type()));
+}
+const Kernel convertPartsKernel = kernel("convert_parts", convertParts, {"x (73)", "y (lines, 72)"});
+
+// A converted tile is stored with its own width: the element after it is unchanged, for all pairs of types.
+TEST_P(Casts, ConvertedTilesLeaveTheNextElement) {
+  for (const Type from : {i8, i32, f32, f64})
+    for (const Type to : {i8, i32, bf16, f16, f32}) {
+      Raw ones(lineExtent + 1, wordOf(from, 1)), before(std::size(partWidths) * lineExtent, wordOf(to, 77));
+      const Tensor x = tensor(from, {lineExtent + 1}, ones);
+      Tensor y = tensor(to, {std::ssize(partWidths), lineExtent}, before);
+      launch(convertPartsKernel, {x, y});
+      const Raw after = read(y);
+      for (int64_t line = 0; line < std::ssize(partWidths); ++line)
+        for (int64_t column = 0; column < lineExtent; ++column)
+          ASSERT_EQ(after[line * lineExtent + column], wordOf(to, column < partWidths[line] ? 2 : 77))
+              << nameOf(from) << " to " << nameOf(to) << ", tile of " << partWidths[line] << ", element " << column;
+    }
+}
+
 // --- Directions and chance -------------------------------------------------------------------------------------------
 
 constexpr Rounding everyRounding[] = {Rounding::nearest, Rounding::toward_zero, Rounding::down, Rounding::up};

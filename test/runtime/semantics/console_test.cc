@@ -46,7 +46,7 @@ TEST_P(Console, PrintsEveryElementOfEveryType) {
                              : isUnsigned(type)   ? any + 156 // above the largest i8
                              : bytesOf(type) == 1 ? (isFloat(type) ? small : any - 50)
                                                   : any - 50;
-          raw[row * extent + i] = isFloat(type) ? rawOfReal(type, number) : rawOfInteger(type, number);
+          raw[row * extent + i] = wordOf(type, number);
           want += (i ? ", " : "") + std::to_string(number);
         }
         want += "]\n";
@@ -132,14 +132,14 @@ TEST_P(Console, CheckTellsTheFirstElement) {
   for (const Type type : {i8, i64, f32, bf16})
     for (const int64_t extent : extents)
       for (const int64_t place : {int64_t(0), extent / 2, extent - 1}) {
-        Raw raw(extent, isFloat(type) ? rawOfReal(type, 1) : 1);
+        Raw raw(extent, wordOf(type, 1));
         raw[place] = raw[extent - 1] = 0;
         const Tensor x = tensor(type, {extent}, raw), y(device, type, {extent});
         launch(checkRowKernel, {x.ref(), y.ref()}, extentText(extent));
         expectError([&] { device->synchronize(); },
                     {"check failed: is not zero, in kernel 'check_row' at ",
                      "console_test.cc:", ", program (0, 0, 0), element " + std::to_string(place)});
-        EXPECT_EQ(read(y)[place], isFloat(type) ? rawOfReal(type, 1) : 1u);
+        EXPECT_EQ(read(y)[place], wordOf(type, 1));
         EXPECT_NO_THROW(device->synchronize()) << "told twice";
       }
 }
@@ -149,7 +149,7 @@ TEST_P(Console, CheckSeesEveryElement) {
   const int64_t extent = 299; // several vectors without masks, and what is left
   for (const Type type : {i8, i16})
     for (int64_t place = 0; place < extent; ++place) {
-      Raw raw(extent, isFloat(type) ? rawOfReal(type, 1) : 1);
+      Raw raw(extent, wordOf(type, 1));
       raw[place] = 0;
       const Tensor x = tensor(type, {extent}, raw), y(device, type, {extent});
       launch(checkRowKernel, {x.ref(), y.ref()}, extentText(extent));

@@ -236,7 +236,7 @@ const Kernel collectKnownKernel =
 TEST_P(Control, LoopsRunOverBoundsKnownWhileCompiling) {
   for (const auto &[begin, end, step] : bounds) {
     const Tensor out = tensor(i64, {16}, Raw(16, 77));
-    launch(collectKnownKernel, {out.ref()}, textOf(collectKnownKernel.fields, RangeConfig{begin, end, step}));
+    launch(collectKnownKernel, {out.ref()}, RangeConfig{begin, end, step});
     expectCounted(read(out), begin, end, step);
   }
 }
@@ -274,8 +274,7 @@ TEST_P(Control, LoadsFarOutsideReadPadding) {
       for (const bool known : {false, true}) {
         const Tensor out(device, f32, {16});
         if (known)
-          launch(addAlongKnownKernel, {x.ref(), out.ref()},
-                 fmt::format("begin={},end={},step={},shift={}", begin, end, step, shift));
+          launch(addAlongKnownKernel, {x.ref(), out.ref()}, ShiftedConfig{begin, end, step, shift});
         else
           launch(addAlongKernel, {x.ref(), out.ref(), begin, end, step, shift});
         const Raw got = read(out);

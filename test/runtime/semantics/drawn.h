@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace kiln::test {
 
@@ -56,24 +59,62 @@ private:
   std::mt19937_64 random;
 };
 
-/// A view of a buffer.
+/// Accessible pages between two inaccessible ones. A GPU accesses only its own memory, so there, and in the simulator,
+/// no pages surround it.
+class GuardedPages {
+public:
+  /// Whole pages of elements.
+  GuardedPages(Device &device, Type type, const Raw &words)
+      : device(device), isGpu(std::holds_alternative<GpuFacts>(device.target().facts)),
+        size(std::ssize(words) * bytesOf(type)), whole(size + 2 * ::sysconf(_SC_PAGESIZE)) {
+    if (isGpu) {
+      first = static_cast<char *>(device.allocate(size));
+    } else {
+      first = static_cast<char *>(::mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) +
+              ::sysconf(_SC_PAGESIZE);
+      EXPECT_EQ(::mprotect(first, size, PROT_READ | PROT_WRITE), 0);
+    }
+    const std::vector<char> bytes = packed(type, words);
+    device.upload(first, bytes.data(), size);
+  }
+  ~GuardedPages() {
+    if (isGpu)
+      device.release(first);
+    else
+      ::munmap(first - ::sysconf(_SC_PAGESIZE), whole);
+  }
+  GuardedPages(const GuardedPages &) = delete;
+  char *data() const { return first; }
+
+  Raw read(Type type) const {
+    EXPECT_NO_THROW(device.synchronize()); // a simulated GPU reports races and the like
+    std::vector<char> bytes(size);
+    device.download(bytes.data(), first, size);
+    return unpacked(type, bytes);
+  }
+
+private:
+  Device &device;
+  const bool isGpu;
+  const int64_t size, whole;
+  char *first = nullptr;
+};
+
+/// A view of whole pages, which begins where they begin or ends where they end.
 struct Window {
   Shape extents, strides;
-  int64_t begin = 0, size = 1; // the first element's position, and the buffer's elements
+  int64_t begin = 0, size = 0; // the first element's position, and the elements of the pages
 
   int64_t placeOf(const Shape &at) const { return std::inner_product(at.begin(), at.end(), strides.begin(), begin); }
   /// Whether no element of the buffer is named twice.
   bool isOnce() const { return std::ranges::find(strides, 0) == strides.end(); }
-  TensorRef of(const Tensor &buffer) const {
-    TensorRef view = buffer.ref().slice(0, begin, 1);
-    view.extents = extents;
-    view.strides = strides;
-    return view;
+  TensorRef of(const GuardedPages &pages, Type type) const {
+    return {pages.data() + begin * bytesOf(type), type, extents, strides};
   }
 };
 
 /// A view for a tile, sometimes smaller than the tile.
-inline Window drawWindow(const Shape &tile, bool isRead, Draw &draw) {
+inline Window drawWindow(const Shape &tile, Type type, bool isRead, Draw &draw) {
   Window window{tile, Shape(tile.size())};
   for (int64_t &extent : window.extents)
     extent = std::max<int64_t>(extent - (draw.chance(15) ? draw.between(1, 3) : 0), 1);
@@ -82,25 +123,120 @@ inline Window drawWindow(const Shape &tile, bool isRead, Draw &draw) {
   if (draw.chance(15))
     std::swap(order[0], order[draw.between(0, std::ssize(order) - 1)]);
   const bool isDense = draw.chance(50);
+  int64_t pitch = 1, low = 0, high = 0; // the positions of the first and the last element
   for (size_t i = 0; i < order.size(); ++i) {
     const int64_t extent = window.extents[order[i]];
     const int64_t step = isDense || !draw.chance(i == 0 ? 35 : 10) ? 1 : draw.pick({2, -1, 3, -2, 14});
-    window.strides[order[i]] = step * window.size;
-    if (step < 0)
-      window.begin -= (extent - 1) * step * window.size;
-    window.size *= std::abs(step) * extent;
-    if (!isDense)
-      window.size += draw.pick({0, 3, 5});
+    int64_t &stride = window.strides[order[i]] = step * pitch;
+    (step < 0 ? low : high) += (extent - 1) * stride;
+    pitch *= std::abs(step) * extent;
+    if (!isDense) // rows that begin at whole vectors, or do not
+      pitch = draw.chance(35) ? (pitch + 15) / 16 * 16 : pitch + draw.pick({0, 3, 5});
+    if (extent == 1 && draw.chance(10)) // has no effect
+      stride = draw.pick({-9, 7, int64_t(1) << 29, -(int64_t(1) << 40), int64_t(1) << 61});
   }
-  window.size += 64; // a margin, in which a write behind the view is seen
-  if (isRead && draw.chance(5))
-    window.strides[draw.axis(tile)] = 0;
+  const int64_t page = ::sysconf(_SC_PAGESIZE) / bytesOf(type);
+  window.size = (high - low + page) / page * page;
+  window.begin = draw.chance(50) ? -low : window.size - 1 - high;
+  if (isRead && draw.chance(5)) {
+    const int axis = draw.axis(tile);
+    window.strides[axis] = 0;
+    if (draw.chance(40)) // more than 32 bits count
+      window.extents[axis] += int64_t(1) << 31;
+  }
   return window;
 }
 
-inline uint64_t wordOf(Type type, int64_t number) {
-  return isFloat(type) ? rawOfReal(type, static_cast<double>(number)) : rawOfInteger(type, number);
+/// Small numbers, which every type holds exactly, also changed four times, for the places of a buffer.
+inline int64_t numberAt(Type type, int64_t place) {
+  const int64_t number = place * 7 % 53; // a prime: rows of drawn extents differ
+  return type == boolean ? number % 3 == 1 : isFloat(type) && bytesOf(type) == 1 ? number % 4 : number;
 }
+inline int64_t changedNumber(Type type, int64_t number) { return type == boolean ? !number : number + 1; }
+
+/// The ways to write the mask of a triangle of the last two dimensions: column − row ≤ limit (0 to 2), and row − column
+/// ≤ limit (3 and 4). The limit is i32 or i64.
+constexpr int triangleForms = 5;
+inline Tile triangle(const Shape &shape, const Tile &limit, int form) {
+  const Tile row = unsqueeze(iota(shape.end()[-2]), -1), column = unsqueeze(iota(shape.back()), 0);
+  const Tile distance = cast(form < 3 ? column - row : row - column, limit.type());
+  switch (form) {
+  case 1:
+    return distance < limit + 1;
+  case 2:
+    return limit >= distance;
+  case 4:
+    return (limit + 1 > distance) & (column >= 0);
+  default:
+    return distance <= limit;
+  }
+}
+inline bool isInTriangle(const Shape &at, int64_t limit, int form) {
+  return (form < 3 ? at.back() - at.end()[-2] : at.end()[-2] - at.back()) <= limit;
+}
+
+/// a + b, which wraps: a position near an end of 64 bits is outside on either side.
+inline int64_t wrappedSum(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
+enum class Source { constant, argument, loaded, extent, program };
+
+/// A scalar, and where a kernel has it from: code, an argument, memory, an extent plus a constant, or a program's
+/// number, 0.
+struct Number {
+  int64_t value = 0;
+  Source source = Source::constant;
+  size_t index = 0; // of an argument, or of the list in memory
+};
+
+constexpr size_t numArguments = 4;
+
+/// The numbers of a case that are not in the code.
+struct Numbers {
+  Shape arguments, loaded;
+
+  /// Fills the lists up after the last number.
+  void complete() {
+    arguments.resize(numArguments);
+    loaded.push_back(0);
+  }
+  Raw words() const { return {loaded.begin(), loaded.end()}; }
+
+  Number draw(int64_t value, Draw &draw, bool isOffset = false) {
+    Number number{value, static_cast<Source>(draw.between(0, isOffset ? 4 : 2))};
+    if (number.source == Source::argument && arguments.size() == numArguments)
+      number.source = Source::loaded;
+    if (number.source == Source::argument || number.source == Source::loaded) {
+      Shape &list = number.source == Source::argument ? arguments : loaded;
+      number.index = list.size();
+      list.push_back(value);
+    }
+    return number;
+  }
+};
+
+/// What a kernel makes numbers of.
+struct Sources {
+  std::vector<Tile> arguments;
+  View list;
+
+  Tile tile(const Number &number, const std::optional<View> &view = {}, int axis = 0, int64_t extent = 0) const {
+    switch (number.source) {
+    case Source::argument:
+      return arguments[number.index];
+    case Source::loaded:
+      return load(list, {static_cast<int64_t>(number.index)}, {});
+    case Source::extent:
+      return view->dim(axis) + wrappedSum(number.value, -extent);
+    case Source::program:
+      return program_id(1) + number.value;
+    case Source::constant:
+      break;
+    }
+    return Tile(number.value);
+  }
+};
 
 /// The elements plus 1, and the negated truth value.
 inline Tile changed(const Tile &t) { return t.type() == boolean ? !t : cast(t + 1, t.type()); }
@@ -110,7 +246,7 @@ inline uint64_t changedWord(Type type, uint64_t word) {
 }
 
 /// The drawn cases 0 to count − 1 that run on each device: all, or in the quick tier every third, others at each turn.
-/// Two GPUs share them, because they differ little in moves and folds.
+/// Every two GPUs share them, because they differ little.
 inline std::vector<std::tuple<std::string, int>> takenCases(const std::vector<std::string> &devices, int count) {
   const auto isGpu = [](const std::string &device) { return !device.starts_with("cpu"); };
   const auto gpus = static_cast<int>(std::ranges::count_if(devices, isGpu));
@@ -120,7 +256,7 @@ inline std::vector<std::tuple<std::string, int>> takenCases(const std::vector<st
   int gpu = 0;
   for (const std::string &device : devices) {
     for (int number = 0; number < count; ++number)
-      if (tier.takes(number, 3) && (!isGpu(device) || number % gpus == gpu))
+      if (tier.takes(number, 3) && (!isGpu(device) || number % std::min(gpus, 2) == gpu % 2))
         taken.emplace_back(device, number);
     gpu += isGpu(device);
   }
@@ -136,11 +272,10 @@ protected:
 
 } // namespace kiln::test
 
-#define KILN_ON_CASES(suite, count)                                                                                    \
-  INSTANTIATE_TEST_SUITE_P(On, suite,                                                                                  \
-                           testing::ValuesIn(kiln::test::takenCases(                                                   \
-                               kiln::test::testDevices(#suite, kiln::test::Reach::processors), count)),                \
-                           [](const auto &info) {                                                                      \
-                             return kiln::test::deviceLabel(std::get<0>(info.param)) + "_" +                           \
-                                    std::to_string(std::get<1>(info.param));                                           \
-                           })
+#define KILN_ON_CASES(suite, count, reach)                                                                             \
+  INSTANTIATE_TEST_SUITE_P(                                                                                            \
+      On, suite,                                                                                                       \
+      testing::ValuesIn(kiln::test::takenCases(kiln::test::testDevices(#suite, kiln::test::Reach::reach), count)),     \
+      [](const auto &info) {                                                                                           \
+        return kiln::test::deviceLabel(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param));       \
+      })

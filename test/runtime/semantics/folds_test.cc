@@ -361,8 +361,8 @@ Case::Case(int number) : fold(&folds[number % rows]) {
   isMixed = !isComputed && type != boolean && !isFloat(type) && draw.chance(30);
   if (!isFloat(type) && (fold->data == powers || fold->want == ands || fold->want == ors)) // whose words decide
     isComputed = isMixed = false;
-  x = drawWindow(loadedTile, true, draw);
-  y = drawWindow(out, false, draw);
+  x = drawWindow(loadedTile, type, true, draw);
+  y = drawWindow(out, result, false, draw);
   from = draw.chance(80) ? 0 : draw.pick({-1, 1});
   warps = draw.pick({1, 2, 4, 8});
   if (fold->use == sorts) // GPUs unroll a sort: 32 elements of a thread compile for twenty seconds
@@ -455,9 +455,9 @@ TEST_P(Folds, AreLeftFolds) {
   Case one(number);
   SCOPED_TRACE(one.text);
   const Raw untouched(one.y.size, wordOf(one.result, 1));
-  const Tensor x = tensor(one.type, {one.x.size}, one.have), y = tensor(one.result, {one.y.size}, untouched);
-  launch(foldKernel, {one.x.of(x), one.y.of(y), one.from},
-         "number=" + std::to_string(number) + ",warps=" + std::to_string(one.warps));
+  const GuardedPages x(*device, one.type, one.have), y(*device, one.result, untouched);
+  launch(foldKernel, {one.x.of(x, one.type), one.y.of(y, one.result), one.from},
+         FoldConfig{number, static_cast<int>(one.warps)});
   for (int &axis : one.way.axes)
     axis += axis < 0 ? static_cast<int>(one.tile.size()) : 0;
   std::map<Shape, std::pair<Line, std::vector<Shape>>> lines; // by the index without the axes
@@ -490,7 +490,7 @@ TEST_P(Folds, AreLeftFolds) {
         wants[one.y.placeOf(at)] = results[i];
     }
   }
-  const Raw got = read(y);
+  const Raw got = y.read(one.result);
   const bool signOfZero = one.fold->want == sums || (one.fold->use == sorts && one.fold->result == early);
   for (size_t place = 0; place < got.size(); ++place) {
     const auto want = wants.find(static_cast<int64_t>(place));
@@ -504,6 +504,6 @@ TEST_P(Folds, AreLeftFolds) {
   }
 }
 
-KILN_ON_CASES(Folds, cases);
+KILN_ON_CASES(Folds, cases, processors);
 
 } // namespace

@@ -188,8 +188,7 @@ TEST_P(Functions, SoftmaxIsThatOfNumbersOfAnySize) {
           word = rawOfReal(f32, shift + static_cast<double>(random() % 1024) / 32);
         const Tensor x = tensor(f32, {rows, columns}, raw), y(device, f32, {rows, columns});
         launch(normaliseKernel, {x.ref(), y.ref()},
-               "rows=" + std::to_string(rows) + ",columns=" + std::to_string(columns) +
-                   ",axis=" + std::to_string(axis));
+               RowsConfig{static_cast<int>(rows), static_cast<int>(columns), axis});
         const Raw got = read(y);
         for (int64_t i = 0; i < rows * columns; ++i) {
           double total = 0, largest = -INFINITY;
@@ -215,8 +214,7 @@ TEST_P(Functions, SoftmaxOfNarrowFloatsIsRoundedOnce) {
     for (uint64_t &word : raw)
       word = rawOfReal(type, columns > 1000 ? 8 : static_cast<double>(random() % 64) / 8);
     const Tensor x = tensor(type, {rows, columns}, raw), y(device, type, {rows, columns});
-    launch(normaliseKernel, {x.ref(), y.ref()},
-           "rows=" + std::to_string(rows) + ",columns=" + std::to_string(columns) + ",axis=1");
+    launch(normaliseKernel, {x.ref(), y.ref()}, RowsConfig{static_cast<int>(rows), static_cast<int>(columns)});
     const Raw got = read(y);
     for (int64_t row = 0; row < rows; ++row) {
       double total = 0; // no number is larger than 8

@@ -3,8 +3,6 @@
 
 #include "test/runtime/semantics/semantics.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -16,9 +14,6 @@ namespace {
 
 class Idioms : public Semantics {
 protected:
-  static uint64_t rawOf(Type type, int64_t number) {
-    return isFloat(type) ? rawOfReal(type, static_cast<double>(number)) : rawOfInteger(type, number);
-  }
   static double numberOf(Type type, uint64_t raw) {
     return isFloat(type) ? realOf(type, raw) : static_cast<double>(wideOf(type, raw));
   }
@@ -28,32 +23,19 @@ protected:
 
 struct PlaceConfig {
   int rows = 1, columns = 1;
-  int step = 1;         // of a mask, or how many neighbours share a place
-  bool turned = false;  // positions go down the columns
+  int step = 1;         // how many neighbours share a place
   bool shifted = false; // position i + j
 };
 const std::vector<Field> placeFields = {field("rows", &PlaceConfig::rows), field("columns", &PlaceConfig::columns),
-                                        field("step", &PlaceConfig::step), field("turned", &PlaceConfig::turned),
-                                        field("shifted", &PlaceConfig::shifted)};
-std::string textOf(const PlaceConfig &cfg) {
-  return fmt::format("rows={},columns={},step={},turned={:d},shifted={:d}", cfg.rows, cfg.columns, cfg.step, cfg.turned,
-                     cfg.shifted);
-}
+                                        field("step", &PlaceConfig::step), field("shifted", &PlaceConfig::shifted)};
 const Type addedTypes[] = {i32, u32, i64, u64, f32, f64, bf16, f16};
 
-/// Adds 1, 2, …, 7, 1, … at a tile of positions, where the mask lets it.
-void addSome(View x, View before, const Tile &at, const Tile &number, const Tile &mask) {
-  store(before, {0, 0}, atomic_add(x, {at}, cast(number % 7 + 1, x.type()), Order::relaxed, {.mask = mask}));
-}
-
-Tile numbersOf(const PlaceConfig &cfg) {
-  return unsqueeze(iota(cfg.rows) * cfg.columns, 1) + unsqueeze(iota(cfg.columns), 0); // (rows, columns)
-}
-
+/// Adds 1, 2, …, 7, 1, … at a tile of positions.
 void addShared(View x, View before, PlaceConfig cfg) {
-  Tile number = numbersOf(cfg);
-  Tile at = cfg.shifted ? unsqueeze(iota(cfg.rows), 1) + unsqueeze(iota(cfg.columns), 0) : number / cfg.step;
-  addSome(x, before, at, number, full(boolean, {}, true));
+  Tile row = unsqueeze(iota(cfg.rows), 1), column = unsqueeze(iota(cfg.columns), 0),
+       number = row * cfg.columns + column;
+  Tile at = cfg.shifted ? row + column : number / cfg.step;
+  store(before, {0, 0}, atomic_add(x, {at}, cast(number % 7 + 1, x.type())));
 }
 const Kernel addSharedKernel = kernel("add_shared", addShared, {"x", "before"}, placeFields);
 
@@ -63,15 +45,15 @@ TEST_P(Idioms, ElementsThatShareAPlaceAllAddToIt) {
   int cases = 0;
   for (const auto &[rows, columns] : {std::pair(1, 128), {4, 33}, {32, 4}})
     for (const int step : {0, 2, 3, 16}) { // 0: rows that overlap
-      const PlaceConfig cfg{rows, columns, std::max(step, 1), false, step == 0};
+      const PlaceConfig cfg{rows, columns, std::max(step, 1), step == 0};
       const Type type = addedTypes[cases++ % std::size(addedTypes)];
       std::map<int64_t, std::vector<int64_t>> there; // the numbers of each place
       const auto placeOf = [&](int64_t i) { return step ? i / step : i / columns + i % columns; };
       for (int64_t i = 0; i < rows * columns; ++i)
         there[placeOf(i)].push_back(i);
       const auto places = static_cast<int64_t>(there.size());
-      const Tensor x = tensor(type, {places}, Raw(places, rawOf(type, 100))), before(device, type, {rows, columns});
-      launch(addSharedKernel, {x.ref(), before.ref()}, textOf(cfg));
+      const Tensor x = tensor(type, {places}, Raw(places, wordOf(type, 100))), before(device, type, {rows, columns});
+      launch(addSharedKernel, {x.ref(), before.ref()}, cfg);
       const Raw left = read(x), old = read(before);
       for (const auto &[place, numbers] : there) {
         double sum = 100;
@@ -80,43 +62,16 @@ TEST_P(Idioms, ElementsThatShareAPlaceAllAddToIt) {
           sum += static_cast<double>(i % 7 + 1);
           next[numberOf(type, old[i])] = numberOf(type, old[i]) + static_cast<double>(i % 7 + 1);
         }
-        ASSERT_EQ(numberOf(type, left[place]), sum) << nameOf(type) << ", " << textOf(cfg) << ", place " << place;
+        ASSERT_EQ(numberOf(type, left[place]), sum)
+            << nameOf(type) << ", " << textOf(placeFields, cfg) << ", place " << place;
         double at = 100;
         for (size_t n = 0; n < numbers.size(); ++n) {
-          ASSERT_EQ(next.count(at), 1u) << nameOf(type) << ", " << textOf(cfg) << ", place " << place;
+          ASSERT_EQ(next.count(at), 1u) << nameOf(type) << ", " << textOf(placeFields, cfg) << ", place " << place;
           at = next[at];
         }
-        ASSERT_EQ(at, sum) << nameOf(type) << ", " << textOf(cfg) << ", place " << place;
+        ASSERT_EQ(at, sum) << nameOf(type) << ", " << textOf(placeFields, cfg) << ", place " << place;
       }
     }
-}
-
-void addMasked(View x, View before, PlaceConfig cfg) {
-  Tile number = numbersOf(cfg);
-  Tile turned = unsqueeze(iota(cfg.rows), 1) + unsqueeze(iota(cfg.columns) * cfg.rows, 0);
-  addSome(x, before, cfg.turned ? turned : number, number, number % cfg.step == 0);
-}
-const Kernel addMaskedKernel = kernel("add_masked", addMasked, {"x", "before"}, placeFields);
-
-// Positions in the order of the elements or across it, under a mask of every element, every second one and so on.
-TEST_P(Idioms, AtomicsAddInAnyOrderUnderAMask) {
-  int cases = 0;
-  for (const auto &[rows, columns] : {std::pair(2, 2), {4, 64}, {17, 8}})
-    for (const bool turned : {false, true})
-      for (const int step : {1, 2, 3, 4}) {
-        const PlaceConfig cfg{rows, columns, step, turned};
-        const Type type = addedTypes[cases++ % std::size(addedTypes)];
-        const int64_t count = int64_t{1} * rows * columns;
-        const Tensor x = tensor(type, {count}, Raw(count, rawOf(type, 10))), before(device, type, {rows, columns});
-        launch(addMaskedKernel, {x.ref(), before.ref()}, textOf(cfg));
-        const Raw left = read(x), old = read(before);
-        for (int64_t i = 0; i < count; ++i) {
-          const int64_t place = turned ? i / columns + i % columns * rows : i;
-          const bool adds = i % step == 0;
-          ASSERT_EQ(left[place], rawOf(type, 10 + (adds ? i % 7 + 1 : 0))) << nameOf(type) << ", " << textOf(cfg) << i;
-          ASSERT_EQ(old[i], rawOf(type, adds ? 10 : 0)) << nameOf(type) << ", " << textOf(cfg) << i;
-        }
-      }
 }
 
 void maxOfSome(View x, Tile limit) {
@@ -132,62 +87,6 @@ TEST_P(Idioms, OnlyProgramsInTheBranchChangeTheMaximum) {
     launch(maxOfSomeKernel, {x.ref(), int64_t{64}}, "", 4096);
     EXPECT_EQ(numberOf(type, read(x)[0]), 63) << nameOf(type);
   }
-}
-
-using Atomic = Tile (*)(View, Offsets, At, Order, AtomicOptions, Loc);
-const Atomic everyAtomic[] = {atomic_add, atomic_min, atomic_max, atomic_and, atomic_or, atomic_xor, atomic_exchange};
-
-struct BlockConfig {
-  int verb = 0;
-};
-constexpr int64_t blockRows = 5, blockColumns = 12;
-
-/// A block that extends past the view's edges, where the mask is true; the earlier values.
-void changeBlock(View x, View values, View before, Tile m, Tile n, BlockConfig cfg) {
-  Tile value = load(values, {0, 0}, {blockRows, blockColumns});
-  Tile mask = (unsqueeze(iota(blockRows), 1) + unsqueeze(iota(blockColumns), 0)) % 3 < 2;
-  store(before, {0, 0}, everyAtomic[cfg.verb](x, {m, n}, value, Order::relaxed, {.mask = mask}, here()));
-}
-const Kernel changeBlockKernel =
-    kernel("change_block", changeBlock, {"x", "values", "before", "m", "n"}, {field("verb", &BlockConfig::verb)});
-
-// Every atomic on blocks of rows and columns, over each edge.
-TEST_P(Idioms, AtomicsChangeBlocksWithinTheirViews) {
-  constexpr int64_t rows = 6, columns = 9;
-  const auto changed = [](int verb, int64_t was, int64_t value) {
-    const int64_t results[] = {
-        was + value, std::min(was, value), std::max(was, value), was & value, was | value, was ^ value, value};
-    return results[verb];
-  };
-  for (int verb = 0; verb < 7; ++verb)
-    for (const Type type : {i32, u64, f32}) {
-      if (isFloat(type) && verb >= 3 && verb < 6)
-        continue;
-      for (const auto &[m, n] : {std::pair(int64_t{0}, int64_t{0}), {-2, 4}, {3, -5}}) {
-        Raw values;
-        for (int64_t i = 0; i < blockRows * blockColumns; ++i)
-          values.push_back(rawOf(type, i * 7 % 64));
-        const Tensor x = counting(type, {rows, columns}), given = tensor(type, {blockRows, blockColumns}, values),
-                     before(device, type, {blockRows, blockColumns});
-        launch(changeBlockKernel, {x.ref(), given.ref(), before.ref(), m, n}, fmt::format("verb={}", verb));
-        const Raw left = read(x), old = read(before);
-        std::vector<int64_t> want(rows * columns);
-        for (int64_t i = 0; i < rows * columns; ++i)
-          want[i] = i;
-        for (int64_t i = 0; i < blockRows; ++i)
-          for (int64_t j = 0; j < blockColumns; ++j) {
-            const int64_t row = m + i, column = n + j, element = i * blockColumns + j;
-            const bool isThere = row >= 0 && row < rows && column >= 0 && column < columns && (i + j) % 3 < 2;
-            ASSERT_EQ(numberOf(type, old[element]), isThere ? static_cast<double>(row * columns + column) : 0)
-                << "verb " << verb << " on " << nameOf(type) << ", element " << element;
-            if (isThere)
-              want[row * columns + column] = changed(verb, row * columns + column, element * 7 % 64);
-          }
-        for (int64_t i = 0; i < rows * columns; ++i)
-          ASSERT_EQ(numberOf(type, left[i]), static_cast<double>(want[i]))
-              << "verb " << verb << " on " << nameOf(type) << ", place " << i;
-      }
-    }
 }
 
 /// Slots of `out`, numbered by a counter, get the programs' numbers; `sums` gets the sums that they read.
@@ -241,7 +140,7 @@ TEST_P(Idioms, OneOfManyExchangesWhatItExpects) {
   for (int order = 0; order < 4; ++order)
     for (const Type type : {i32, u64, f32}) {
       const Tensor x = tensor(type, {7}, Raw(7, 0)), before(device, type, {programs, 24});
-      launch(wantPlacesKernel, {x.ref(), before.ref()}, fmt::format("order={}", order), programs);
+      launch(wantPlacesKernel, {x.ref(), before.ref()}, OrderConfig{order}, programs);
       const Raw left = read(x), old = read(before);
       std::vector<int> winners(5, 0);
       for (int64_t i = 0; i < programs * 24; ++i) {
@@ -405,8 +304,8 @@ const Kernel cubeKernel = kernel("cube", cube, {"x", "y", "out", "turned"});
 // A pair is split into scalars, and scalars are joined.
 TEST_P(Idioms, PairsComeApartIntoScalars) {
   for (const Type type : everyType) {
-    const Tensor x = tensor(type, {2}, {rawOf(type, 1), 0}), out(device, type, {6});
-    const uint64_t one = rawOf(type, 1);
+    const Tensor x = tensor(type, {2}, {wordOf(type, 1), 0}), out(device, type, {6});
+    const uint64_t one = wordOf(type, 1);
     launch(splitPairKernel, {x.ref(), out.ref()});
     EXPECT_EQ(read(out), (Raw{0, one, 0, one, one, 0})) << nameOf(type);
   }
@@ -543,38 +442,6 @@ TEST_P(Idioms, EveryByteHasASizeAndASign) {
             << nameOf(type) << " " << i << ", " << row;
     }
   }
-}
-
-/// The padding of a load: another value where a view ends, where a mask is false, and the default.
-void fillTail(View x, View out, View kept, Tile n, ExtentConfig cfg) {
-  Tile inside = iota(cfg.extent, i64) < n, other = full(x.type(), {}, 1);
-  store(out, {0, 0}, where(inside, load(x, {0}, {cfg.extent}), other));
-  store(out, {1, 0}, where(inside, load(x, {0}, {cfg.extent}, {.mask = inside}), other));
-  store(out, {2, 0}, load(x, {0}, {cfg.extent}, {.mask = false}));
-  store(kept, {0, 0}, broadcast(other, {cfg.extent}), {.mask = inside});
-  store(kept, {1, 0}, load(x, {0}, {cfg.extent}), {.mask = false});
-}
-const Kernel fillTailKernel = kernel("fill_tail", fillTail, {"x", "out", "kept", "n"}, extentField());
-
-// For every type: the elements first, then the padding. Masked-off elements of a store are unchanged.
-TEST_P(Idioms, TailsHoldTheOtherValue) {
-  for (const Type type : everyType)
-    for (const auto &[extent, n] : {std::pair(64, 37), {33, 1}, {17, 0}}) {
-      const Raw raw = words(type, n, 1, 2);
-      const uint64_t other = rawOf(type, 1), before = type == boolean ? 0 : rawOf(type, 2);
-      const Tensor x = tensor(type, {n}, raw), out(device, type, {3, extent}),
-                   kept = tensor(type, {2, extent}, Raw(2 * extent, before));
-      launch(fillTailKernel, {x.ref(), out.ref(), kept.ref(), int64_t{n}}, extentText(extent));
-      const Raw got = read(out), left = read(kept);
-      for (int64_t i = 0; i < extent; ++i) {
-        const uint64_t element = i >= n ? other : type == boolean ? raw[i] != 0 : raw[i];
-        for (int row = 0; row < 2; ++row)
-          ASSERT_TRUE(same(type, got[row * extent + i], element)) << nameOf(type) << ", row " << row << ", " << i;
-        ASSERT_EQ(got[2 * extent + i], 0u) << nameOf(type) << ", " << i;
-        ASSERT_EQ(left[i], i < n ? other : before) << nameOf(type) << ", " << i;
-        ASSERT_EQ(left[extent + i], before) << nameOf(type) << ", " << i;
-      }
-    }
 }
 
 KILN_ON_DEVICES(Idioms);

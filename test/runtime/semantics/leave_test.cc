@@ -382,7 +382,7 @@ TEST_P(Leave, HintsChangeNoResult) {
   Raw want;
   for (const int unroll : {1, 2, 3, 4, 16}) {
     const Tensor out(device, f32, {9, 17});
-    launch(hintedKnownKernel, {out.ref()}, "unroll=" + std::to_string(unroll));
+    launch(hintedKnownKernel, {out.ref()}, KnownConfig{unroll});
     if (unroll == 1)
       want = read(out);
     EXPECT_EQ(read(out), want) << unroll;

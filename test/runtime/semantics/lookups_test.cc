@@ -14,11 +14,6 @@ struct PlaneConfig {
   bool one = false;                              // the other extent of the positions is 1
   int warps = 4;
 };
-std::string textOf(const PlaneConfig &cfg) {
-  return "rows=" + std::to_string(cfg.rows) + ",columns=" + std::to_string(cfg.columns) +
-         ",more=" + std::to_string(cfg.more) + ",axis=" + std::to_string(cfg.axis) + ",one=" + std::to_string(cfg.one) +
-         ",warps=" + std::to_string(cfg.warps);
-}
 
 void takeAlong(View x, View index, View out, PlaneConfig cfg) {
   Shape shape{cfg.rows, cfg.columns}, places = shape;
@@ -59,7 +54,7 @@ TEST_P(Lookups, AlongEveryAxisOfEveryType) {
       const Tensor x = tensor(type, {rows, columns}, elements),
                    index = tensor(number, {indexRows, indexColumns}, places),
                    out(device, type, {2 * toRows, toColumns});
-      launch(takeKernel, {x.ref(), index.ref(), out.ref()}, textOf(cfg));
+      launch(takeKernel, {x.ref(), index.ref(), out.ref()}, cfg);
       const Raw got = read(out);
       for (int64_t row = 0; row < toRows; ++row)
         for (int64_t column = 0; column < toColumns; ++column) {
@@ -69,7 +64,7 @@ TEST_P(Lookups, AlongEveryAxisOfEveryType) {
           for (const int64_t half : {int64_t{0}, toRows})
             ASSERT_TRUE(isFloat(type) ? same(type, got[(half + row) * toColumns + column], want)
                                       : got[(half + row) * toColumns + column] == want)
-                << nameOf(type) << ", " << textOf(cfg) << ", " << row << ", " << column;
+                << nameOf(type) << ", " << textOf(takeKernel.fields, cfg) << ", " << row << ", " << column;
         }
     }
 }
@@ -110,9 +105,7 @@ TEST_P(Lookups, HistogramsOfEveryInteger) {
       }
       const Tensor x = tensor(type, {rows, columns}, elements), m = tensor(boolean, {rows, columns}, mask),
                    out(device, i32, {3, bins});
-      launch(countKernel, {x.ref(), m.ref(), out.ref()},
-             "rows=" + std::to_string(rows) + ",columns=" + std::to_string(columns) + ",bins=" + std::to_string(bins) +
-                 ",warps=" + std::to_string(cfg.warps));
+      launch(countKernel, {x.ref(), m.ref(), out.ref()}, cfg);
       EXPECT_EQ(read(out), want) << nameOf(type) << " " << rows << "x" << columns << ", " << bins << " bins";
     }
 }

@@ -1,9 +1,11 @@
-// Masks of loads and stores that are true for all elements of some vectors and not of others. Masked-off elements are
-// neither read nor written. Results computed from masks are right in both cases, and so are sums of loaded elements.
+// Masks that compare positions with limits: of loads and stores, whose ends tell of all elements, and of rows. Sums of
+// positions and limits may wrap. accesses_test has masks that are loaded, product_test those of products.
 
-#include "test/runtime/semantics/semantics.h"
+#include "test/runtime/semantics/drawn.h"
 
 #include <algorithm>
+#include <climits>
+#include <cmath>
 #include <limits>
 
 using namespace kiln;
@@ -11,77 +13,7 @@ using namespace kiln::test;
 
 namespace {
 
-enum Form { both, reading, writing, chosen, two, forms };
-
-struct Config {
-  int rows = 3, columns = 1, form = 0;
-};
-
-/// x, y, masks, others (rows, columns); sums (rows) of the loaded elements.
-void moveMasked(View x, View masks, View others, View y, View sums, Config cfg) {
-  const Shape shape = {cfg.rows, cfg.columns};
-  Tile mask = load(masks, {0, 0}, shape), other = load(others, {0, 0}, shape);
-  Tile tile = cfg.form == writing ? load(x, {0, 0}, shape)
-              : cfg.form == two   ? load(x, {0, 0}, shape, {.mask = other})
-                                  : load(x, {0, 0}, shape, {.mask = mask});
-  if (cfg.form == chosen)
-    tile = where(mask, tile + 1, 50);
-  if (cfg.form == reading || cfg.form == chosen)
-    store(y, {0, 0}, tile);
-  else
-    store(y, {0, 0}, tile, {.mask = mask});
-  store(sums, {0}, sum(cast(tile, i32)));
-}
-const Kernel moveMaskedKernel =
-    kernel("move_masked", moveMasked,
-           {field("rows", &Config::rows), field("columns", &Config::columns), field("form", &Config::form)});
-
 class Masks : public Semantics {};
-
-TEST_P(Masks, HoldForWholeVectorsOrNot) {
-  constexpr int64_t rows = 3;
-  int kinds = 0;
-  for (const int64_t columns : {5, 64, 300})
-    for (int form = 0; form < forms; ++form)
-      for (const int64_t known : {columns, columns - 1, columns / 2, int64_t(33), int64_t(0)}) {
-        const Type type = std::array{f32, i8, i32, bf16, i64}[kinds++ % 5];
-        const int64_t count = rows * columns;
-        const auto wordOf = [&](int64_t number) {
-          return isFloat(type) ? rawOfReal(type, static_cast<double>(number)) : rawOfInteger(type, number);
-        };
-        // The first row's mask holds up to a column, the second's from it on, the third's for most.
-        Raw have(count), before(count, wordOf(99)), mask(count), other(count);
-        for (int64_t i = 0; i < count; ++i) {
-          const int64_t row = i / columns, column = i % columns;
-          have[i] = wordOf(i * 7 % 41 + 1);
-          mask[i] = row == 0 ? column < known : row == 1 ? column >= known : column % 67 != 66;
-          other[i] = column % 97 != 40;
-        }
-        const Tensor x = tensor(type, {rows, columns}, have), y = tensor(type, {rows, columns}, before);
-        const Tensor masks = tensor(boolean, {rows, columns}, mask), others = tensor(boolean, {rows, columns}, other);
-        const Tensor sums(device, i32, {rows});
-        launch(moveMaskedKernel, {x.ref(), masks.ref(), others.ref(), y.ref(), sums.ref()},
-               "columns=" + std::to_string(columns) + ",form=" + std::to_string(form));
-        const Raw got = read(y), added = read(sums);
-        for (int64_t row = 0; row < rows; ++row) {
-          int64_t total = 0;
-          for (int64_t i = row * columns; i < (row + 1) * columns; ++i) {
-            const bool isRead = form == writing || (form == two ? other[i] : mask[i]) != 0;
-            const bool isWritten = form == reading || form == chosen || mask[i] != 0;
-            int64_t number = isRead ? i * 7 % 41 + 1 : 0;
-            if (form == chosen)
-              number = mask[i] ? number + 1 : 50;
-            total += number;
-            ASSERT_EQ(got[i], isWritten ? wordOf(number) : before[i])
-                << nameOf(type) << " columns " << columns << " form " << form << " up to " << known << " element " << i;
-          }
-          ASSERT_EQ(integerOf(i32, added[row]), total)
-              << nameOf(type) << " columns " << columns << " form " << form << " up to " << known << " row " << row;
-        }
-      }
-}
-
-// --- Masks of positions, whose ends tell of all ----------------------------------------------------------------------
 
 enum Bound { below, from, within, equal, turned, falling, valley, unlike, narrow, bounds };
 
@@ -133,10 +65,7 @@ const Kernel moveInBoundsKernel = kernel("move_in_bounds", moveInBounds,
 
 /// The condition for one position, in C++.
 bool isInBounds(int64_t begin, int64_t column, int64_t low, int64_t high, int bound) {
-  const auto plus = [](int64_t a, int64_t b) {
-    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  };
-  const int64_t at = plus(begin, column);
+  const int64_t at = wrappedSum(begin, column);
   switch (bound) {
   case below:
   case turned:
@@ -148,13 +77,13 @@ bool isInBounds(int64_t begin, int64_t column, int64_t low, int64_t high, int bo
   case equal:
     return at == high;
   case falling:
-    return low <= plus(begin, -3 * column);
+    return low <= wrappedSum(begin, -3 * column);
   case valley:
-    return std::max(at, plus(high, -column)) >= low;
+    return std::max(at, wrappedSum(high, -column)) >= low;
   case unlike:
     return at != high;
   default:
-    return static_cast<int32_t>(plus(static_cast<int32_t>(begin), column)) < static_cast<int32_t>(high);
+    return static_cast<int32_t>(wrappedSum(static_cast<int32_t>(begin), column)) < static_cast<int32_t>(high);
   }
 }
 
@@ -176,23 +105,20 @@ TEST_P(Masks, OfPositionsHoldAsTheirNumbersSay) {
         const int64_t begin = near(numbers[0]), low = near(numbers[1]), high = near(numbers[2]);
         const Type type = std::array{f32, i8, bf16, i64}[kinds++ % 4];
         const int64_t count = rows * columns;
-        const auto wordOf = [&](int64_t number) {
-          return isFloat(type) ? rawOfReal(type, static_cast<double>(number)) : rawOfInteger(type, number);
-        };
-        Raw have(count), want(count, wordOf(99));
+        Raw have(count), want(count, wordOf(type, 99));
         std::vector<int64_t> total(rows, 0);
         for (int64_t i = 0; i < count; ++i) {
-          have[i] = wordOf(i % 41 + 1);
+          have[i] = wordOf(type, i % 41 + 1);
           if (i / columns < rows - 1 && isInBounds(begin, i % columns, low, high, bound)) {
             want[i] = have[i];
             total[i / columns] += i % 41 + 1;
           }
         }
-        const Tensor x = tensor(type, {rows, columns}, have), y = tensor(type, {rows, columns}, Raw(count, wordOf(99)));
+        const Tensor x = tensor(type, {rows, columns}, have),
+                     y = tensor(type, {rows, columns}, Raw(count, wordOf(type, 99)));
         const Tensor sums(device, i32, {rows});
         launch(moveInBoundsKernel, {x.ref(), y.ref(), sums.ref(), numbers[0], numbers[1], numbers[2]},
-               "columns=" + std::to_string(columns) + ",bound=" + std::to_string(bound) +
-                   ",near=" + std::to_string(isNear));
+               BoundConfig{.bound = bound, .isNear = isNear});
         const Raw got = read(y), added = read(sums);
         const std::string where =
             std::string(nameOf(type)) + " bound " + std::to_string(bound) + " from " + std::to_string(begin);
@@ -201,6 +127,55 @@ TEST_P(Masks, OfPositionsHoldAsTheirNumbersSay) {
         for (int64_t row = 0; row < rows; ++row)
           ASSERT_EQ(integerOf(i32, added[row]), total[row]) << where << " row " << row;
       }
+}
+
+// --- Triangles, of which a target may leave out what is not read
+// ------------------------------------------------------
+
+constexpr int64_t M = 44, N = 50;
+
+struct MaskConfig {
+  int form = 0;
+};
+
+/// Rows of numbers under a mask: stored, summed, and their maximum, with another mask, too.
+void rowsUnderMasks(View x, View stored, View sums, View largest, Tile limit, MaskConfig cfg) {
+  Tile mask = triangle({M, N}, limit, cfg.form);
+  Tile numbers = load(x, {0, 0}, {M, N}); // (M, N)
+  Tile kept = where(mask, numbers, -2.0);
+  store(stored, {0, 0}, where(mask & (numbers > 0.0), kept + 1.0, numbers));
+  store(sums, {0}, sum(where(mask, numbers, 0.5)));
+  store(largest, {0}, reduce_max(kept));
+}
+const Kernel rowsUnderMasksKernel = kernel("rows_under_masks", rowsUnderMasks, {field("form", &MaskConfig::form)});
+
+TEST_P(Masks, OfTrianglesChooseElementsOfRows) {
+  const auto number = [](int64_t i) { return static_cast<double>(i * 5 % 7 - 3); };
+  Raw words;
+  for (int64_t i = 0; i < M * N; ++i)
+    words.push_back(rawOfReal(f32, number(i)));
+  const Tensor source = tensor(f32, {M, N}, words);
+  for (int form = 0; form < triangleForms; ++form)
+    for (const int limit : {INT_MIN, -100, -43, -42, -9, -1, 0, 1, 8, 31, 48, 49, 200, INT_MAX}) {
+      if (limit == INT_MAX && form != 0 && form != 2 && form != 3) // limit + 1 is no limit any more
+        continue;
+      const Tensor stored(device, f32, {M, N}), sums(device, f32, {M}), largest(device, f32, {M});
+      launch(rowsUnderMasksKernel, {source, stored, sums, largest, limit}, MaskConfig{form});
+      const Raw gotStored = read(stored), gotSums = read(sums), gotLargest = read(largest);
+      for (int64_t m = 0; m < M; ++m) {
+        double sum = 0, most = -INFINITY;
+        for (int64_t n = 0; n < N; ++n) {
+          const double x = number(m * N + n);
+          const bool isInside = isInTriangle({m, n}, limit, form);
+          ASSERT_EQ(realOf(f32, gotStored[m * N + n]), isInside && x > 0 ? x + 1 : x)
+              << "form " << form << ", limit " << limit << ", at " << m << ", " << n;
+          sum += isInside ? x : 0.5;
+          most = std::max(most, isInside ? x : -2);
+        }
+        ASSERT_EQ(realOf(f32, gotSums[m]), sum) << "form " << form << ", limit " << limit << ", row " << m;
+        ASSERT_EQ(realOf(f32, gotLargest[m]), most) << "form " << form << ", limit " << limit << ", row " << m;
+      }
+    }
 }
 
 KILN_ON_PROCESSORS(Masks);

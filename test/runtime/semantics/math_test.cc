@@ -79,7 +79,7 @@ protected:
     const int64_t count = static_cast<int64_t>(left.size());
     const Tensor x = tensor(type, {count}, left), y = tensor(type, {count}, right.empty() ? left : right),
                  out(device, type, {count});
-    launch(mathKernel, {x.ref(), y.ref(), out.ref()}, "function=" + std::to_string(function), (count + 1023) / 1024);
+    launch(mathKernel, {x.ref(), y.ref(), out.ref()}, MathConfig{static_cast<int>(function)}, (count + 1023) / 1024);
     return read(out);
   }
 

@@ -40,7 +40,7 @@ TEST_P(Moments, AreThoseOfDoublePrecision) {
       const int64_t count = rows + columns + 1;
       const Tensor x = tensor(type, {rows, columns}, raw), means(device, type, {count}), vars(device, type, {count});
       launch(momentsKernel, {x.ref(), means.ref(), vars.ref()},
-             "rows=" + std::to_string(rows) + ",columns=" + std::to_string(columns));
+             MomentsConfig{static_cast<int>(rows), static_cast<int>(columns)});
       const Raw gotMeans = read(means), gotVars = read(vars);
       for (int64_t i = 0; i < count; ++i) {
         std::vector<double> numbers;

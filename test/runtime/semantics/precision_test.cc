@@ -125,6 +125,60 @@ TEST_P(Precisions, InfinitiesAndNaNsAreThoseOfTheProduct) {
       }
 }
 
+// --- Terms outside of views ------------------------------------------------------------------------------------------
+
+struct DepthConfig {
+  int rows = 1, depth = 1;
+};
+const std::vector<Field> depthFields = {field("rows", &DepthConfig::rows), field("depth", &DepthConfig::depth)};
+
+/// c = c + a · b, of tiles that are as large as their views.
+void whole(View a, View b, View c, DepthConfig cfg) {
+  Tile left = load(a, {0, 0}, {cfg.rows, cfg.depth}),
+       right = load(b, {0, 0}, {cfg.depth, 33}); // (rows, depth), (depth, 33)
+  store(c, {0, 0}, dot(left, right, load(c, {0, 0}, {cfg.rows, 33})));
+}
+const Kernel wholeKernel = kernel("whole", whole, depthFields);
+
+/// rows × columns ones, but `special` in rows or, `across`, columns from `from` on, before `to`.
+Raw onesBut(Type type, int64_t rows, int64_t columns, bool across, int64_t from, int64_t to, double special) {
+  Raw raw;
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    const int64_t k = across ? i % columns : i / columns;
+    raw.push_back(rawOfReal(type, from <= k && k < to ? special : 1));
+  }
+  return raw;
+}
+
+// A term with an operand outside of its view may be omitted, on either side, or be infinity times zero; no other may.
+TEST_P(Precisions, LeaveOutTermsWithAFactorOutsideAlone) {
+  for (const Type type : {f32, bf16, f16, f64})
+    for (const int64_t rows : {1, 16})
+      for (const int64_t depth : {20, 64}) {
+        const Type sums = type == f64 ? f64 : f32;
+        const int64_t inside = depth - 7;
+        const auto product = [&](const Tensor &a, const Tensor &b) {
+          const Tensor c = tensor(sums, {rows, 33}, Raw(rows * 33, 0));
+          launch(wholeKernel, {a.ref(), b.ref(), c.ref()}, fmt::format("rows={},depth={}", rows, depth));
+          return read(c);
+        };
+        const Raw infinite = onesBut(type, rows, depth, true, inside, depth, INFINITY),
+                  below = onesBut(type, depth, 33, false, inside, depth, INFINITY);
+        const Tensor ones = tensor(type, {rows, inside}, Raw(rows * inside, rawOfReal(type, 1))),
+                     short33 = tensor(type, {inside, 33}, Raw(inside * 33, rawOfReal(type, 1)));
+        for (const Raw &got :
+             {product(tensor(type, {rows, depth}, infinite), short33), product(ones, tensor(type, {depth, 33}, below))})
+          for (const uint64_t word : got) {
+            const double sum = realOf(sums, word);
+            ASSERT_TRUE(std::isnan(sum) || sum == static_cast<double>(inside)) << nameOf(type) << ": " << sum;
+          }
+        const Tensor left = tensor(type, {rows, depth}, onesBut(type, rows, depth, true, 2, 3, INFINITY)),
+                     right = tensor(type, {depth, 33}, onesBut(type, depth, 33, false, 2, 3, 0));
+        for (const uint64_t word : product(left, right))
+          ASSERT_TRUE(std::isnan(realOf(sums, word))) << nameOf(type);
+      }
+}
+
 KILN_ON_PROCESSORS(Precisions);
 
 } // namespace

@@ -1,433 +1,498 @@
-// Products of tiles that extend past their views: elements outside count as zero, for all facts of the views.
+// Products of tiles: one property for all their forms. Small whole numbers and integers that wrap make every sum exact,
+// so each element of the result has one value. A case is drawn by its number: types and precision, extents, batches,
+// the form of each operand in memory, views that end within the tiles, a loop over K, and epilogues: a mask, a second
+// product, a transposition, additions and reductions. `Products.AreExact/cpu_17` is case 17 on the CPU.
 
-#include "test/runtime/semantics/semantics.h"
+#include "test/runtime/semantics/drawn.h"
 
+#include <climits>
 #include <cmath>
-#include <fmt/format.h>
-
-namespace {
+#include <optional>
 
 using namespace kiln;
 using namespace kiln::test;
 
-constexpr int64_t TM = 24, TN = 80, TK = 24; // the tiles
-constexpr int64_t M = 19, N = 53, K = 21;    // the matrices
+namespace {
 
-struct HangingConfig {
-  bool ta = false, tb = false; // a is stored as (K, M), b as (N, K)
-  bool known = false;          // the views' extents are known while compiling
-  bool fixed = false;          // the corner is known while compiling: (3, 7, 2)
-  bool total = false;          // only the sums of the product's rows are looked at
-};
-const std::vector<Field> hangingFields = {field("ta", &HangingConfig::ta), field("tb", &HangingConfig::tb),
-                                          field("known", &HangingConfig::known), field("fixed", &HangingConfig::fixed),
-                                          field("total", &HangingConfig::total)};
+constexpr int cases = 300;
+/// M and N of further cases: results larger than a GPU's shared memory (256 KB; 96 to 227 KB), whose layout changes in
+/// rounds.
+constexpr int64_t large[][2] = {{256, 256}, {192, 256}, {256, 128}};
 
-/// c = a · b from row m, column n and term k on; with `total` its first column is that of the sums of rows.
-void hanging(View a, View b, View c, Tile m, Tile n, Tile k, HangingConfig cfg) {
-  if (cfg.known)
-    for (int axis : {0, 1})
-      (void)(a.extent(axis) + b.extent(axis));
-  if (cfg.fixed) {
-    m = full(i64, {}, 3);
-    n = full(i64, {}, 7);
-    k = full(i64, {}, 2);
-  }
-  Tile left = cfg.ta ? transpose(load(a, {k, m}, {TK, TM})) : load(a, {m, k}, {TM, TK});  // (TM, TK)
-  Tile right = cfg.tb ? transpose(load(b, {n, k}, {TN, TK})) : load(b, {k, n}, {TK, TN}); // (TK, TN)
-  Tile product = dot(left, right);                                                        // (TM, TN)
-  store(c, {0, 0}, cfg.total ? unsqueeze(sum(product), -1) : product);
-}
-const Kernel hangingKernel = kernel("hanging", hanging, hangingFields);
+// --- Operands --------------------------------------------------------------------------------------------------------
 
-/// A whole number as an element.
-uint64_t rawOf(Type type, int number) { return isFloat(type) ? rawOfReal(type, number) : rawOfInteger(type, number); }
+enum class Form { loaded, doubled, least0, joined, made, forms };
+const char *const formNames[] = {"loaded", "doubled", "max(…, 0)", "joined", "made"};
 
-/// A value that must not be added to a sum: NaN, or a number that changes every sum.
-uint64_t poisonOf(Type type) { return isFloat(type) ? rawOfReal(type, NAN) : rawOfInteger(type, 101); }
+/// A matrix (…, rows, columns) of the product, and how it is stored.
+struct Operand {
+  Type stored = f32, type = f32; // it may be cast after the load
+  Form form = Form::loaded;
+  Shape shape;            // of the tile
+  std::vector<int> order; // dimension i of the tile is dimension order[i] in memory, not counting `further` ones
+  Shape further;          // dimensions of the view of which the tile has one position each, the last
+  bool isBetween = false; // they lie between the last two dimensions in memory, and otherwise in front
+  Window window;
+  Cache cache = Cache::evict_normal; // changes nothing
 
-class Products : public Semantics {
-protected:
-  /// Small integers, whose sums of products are exact, stored by rows or, if `turned`, by columns.
-  Tensor matrix(int64_t rows, int64_t columns, bool turned, int (*element)(int64_t, int64_t)) {
-    Raw raw;
-    for (int64_t i = 0; i < rows * columns; ++i)
-      raw.push_back(rawOfReal(f32, turned ? element(i % rows, i / rows) : element(i / columns, i % columns)));
-    return tensor(f32, turned ? Shape{columns, rows} : Shape{rows, columns}, raw);
-  }
-
-  /// A matrix of any type, as a part of a larger one with poison elsewhere.
-  Tensor surrounded(Type type, int64_t rows, int64_t columns, bool turned, int (*element)(int64_t, int64_t)) {
-    const int64_t height = turned ? columns : rows, width = turned ? rows : columns;
-    Raw raw((height + 2) * (width + 2), poisonOf(type));
-    for (int64_t i = 0; i < height; ++i)
-      for (int64_t j = 0; j < width; ++j)
-        raw[(i + 1) * (width + 2) + j + 1] = rawOf(type, turned ? element(j, i) : element(i, j));
-    return tensor(type, {height + 2, width + 2}, raw);
-  }
-  static TensorRef inside(const Tensor &tensor) {
-    return tensor.ref().slice(0, 1, tensor.extents()[0] - 2).slice(1, 1, tensor.extents()[1] - 2);
+  /// The type for whose numbers they are: only integer products have large ones.
+  Type numbers() const { return stored == type ? type : f32; }
+  /// The dimensions in memory of a list with one entry for each dimension of the tile.
+  template <class List> List inMemory(const List &list, const List &others) const {
+    List placed(list.size(), list[0]);
+    for (size_t i = 0; i < list.size(); ++i)
+      placed[order[i]] = list[i];
+    placed.insert(isBetween ? placed.end() - 1 : placed.begin(), others.begin(), others.end());
+    return placed;
   }
 };
 
-int leftAt(int64_t m, int64_t k) {
-  return m < 0 || m >= M || k < 0 || k >= K ? 0 : static_cast<int>((m * 3 + k * 5) % 11) - 5;
+/// The word of the element of a buffer: a small number, or any integer.
+int64_t numberOf(Type type, int64_t place) {
+  if (type == i8 || type == u8)
+    return integerOf(type, rawOfInteger(type, place * 37 + place / 7));
+  return (place * 5 + place / 11) % 7 - 3;
 }
-int rightAt(int64_t k, int64_t n) {
-  return k < 0 || k >= K || n < 0 || n >= N ? 0 : static_cast<int>((k * 7 + n * 2) % 13) - 6;
-}
+/// The number of a `made` operand at a row and a column.
+int64_t madeAt(Type type, int64_t row, int64_t column) { return (row * 3 + column * 2) % 5 - (type == u8 ? 0 : 2); }
 
-struct CastConfig {
-  bool ta = false, tb = false;
-};
-
-/// c = a · b, a step of 32 terms at a time; both are cast to bf16 before they are multiplied.
-void castProducts(View a, View b, View c, CastConfig cfg) {
-  Tile sums = zeros(f32, {32, 64});
-  for (Tile k : range(0, a.dim(cfg.ta ? 0 : 1), 32)) {
-    Tile left = cfg.ta ? transpose(load(a, {k, 0}, {32, 32})) : load(a, {0, k}, {32, 32});  // (32, 32)
-    Tile right = cfg.tb ? transpose(load(b, {0, k}, {64, 32})) : load(b, {k, 0}, {32, 64}); // (32, 64)
-    sums = dot(cast(left, bf16), cast(right, bf16), sums);                                  // (32, 64)
-  }
-  store(c, {0, 0}, sums);
-}
-const Kernel castKernel =
-    kernel("cast_products", castProducts, {field("ta", &CastConfig::ta), field("tb", &CastConfig::tb)});
-
-// Operands that are cast after the load may be prefetched in their stored type.
-TEST_P(Products, OfCastTilesAreExact) {
-  constexpr int64_t rows = 32, columns = 64;
-  const auto element = [](int64_t i, int64_t j) { return static_cast<int>((i * 5 + j * 3) % 15) - 7; };
-  for (const auto &[leftType, rightType] : {std::pair(i8, bf16), {bf16, i8}, {f32, f16}, {i8, i8}})
-    for (const int64_t terms : {0, 32, 80, 160})
-      for (int bits = 0; bits < 4; ++bits) {
-        const bool ta = bits & 1, tb = bits & 2;
-        Raw left, right;
-        for (int64_t i = 0; i < rows * terms; ++i)
-          left.push_back(rawOf(leftType, ta ? element(i % rows, i / rows) : element(i / terms, i % terms)));
-        for (int64_t i = 0; i < terms * columns; ++i)
-          right.push_back(rawOf(rightType, tb ? element(i % terms, i / terms) : element(i / columns, i % columns)));
-        const Tensor a = tensor(leftType, ta ? Shape{terms, rows} : Shape{rows, terms}, left),
-                     b = tensor(rightType, tb ? Shape{columns, terms} : Shape{terms, columns}, right),
-                     c = tensor(f32, {rows, columns}, Raw(rows * columns, rawOfReal(f32, 7)));
-        launch(castKernel, {a.ref(), b.ref(), c.ref()}, fmt::format("ta={:d},tb={:d}", ta, tb));
-        const Raw got = read(c);
-        for (int64_t i = 0; i < rows; ++i)
-          for (int64_t j = 0; j < columns; ++j) {
-            int want = 0;
-            for (int64_t s = 0; s < terms; ++s)
-              want += element(i, s) * element(s, j);
-            ASSERT_TRUE(same(f32, got[i * columns + j], rawOfReal(f32, want), false))
-                << terms << " terms, ta " << ta << ", tb " << tb << ", at " << i << ", " << j << ": expected " << want
-                << ", but got " << realOf(f32, got[i * columns + j]);
-          }
-      }
-}
-
-TEST_P(Products, OfTilesThatHangOverTheirViewsAreZeroOutside) {
-  const int64_t corners[][3] = {{0, 0, 0},  {3, 7, 2},  {-3, 0, 0}, {0, -5, 0},
-                                {0, 0, -2}, {0, 60, 0}, {60, 0, 0}, {0, 0, 30}};
-  for (int bits = 0; bits < 32; ++bits) {
-    const bool ta = bits & 1, tb = bits & 2, known = bits & 4, total = bits & 8, fixed = bits & 16;
-    const std::string config =
-        fmt::format("ta={:d},tb={:d},known={:d},total={:d},fixed={:d}", ta, tb, known, total, fixed);
-    const Tensor a = matrix(M, K, ta, leftAt), b = matrix(K, N, tb, rightAt);
-    for (const auto &[m, n, k] : corners) {
-      if (fixed && (m != 3 || n != 7 || k != 2))
-        continue;
-      const Tensor c = tensor(f32, {TM, TN}, Raw(TM * TN, rawOfReal(f32, 7)));
-      launch(hangingKernel, {a.ref(), b.ref(), c.ref(), m, n, k}, config);
-      const Raw got = read(c);
-      for (int64_t i = 0; i < TM; ++i) {
-        int sum = 0;
-        for (int64_t j = 0; j < TN; ++j) {
-          int want = 0;
-          for (int64_t s = 0; s < TK; ++s)
-            want += leftAt(m + i, k + s) * rightAt(k + s, n + j);
-          sum += want;
-          if (!total) {
-            ASSERT_TRUE(same(f32, got[i * TN + j], rawOfReal(f32, want), false))
-                << config << " from " << m << ", " << n << ", " << k << ", at " << i << ", " << j << ": expected "
-                << want << ", but got " << realOf(f32, got[i * TN + j]);
-          }
-        }
-        if (total) {
-          ASSERT_TRUE(same(f32, got[i * TN], rawOfReal(f32, sum), false))
-              << config << " from " << m << ", " << n << ", " << k << ", row " << i << ": expected " << sum
-              << ", but got " << realOf(f32, got[i * TN]);
-        }
-      }
-    }
-  }
-}
-
-// Types of which some CPUs multiply several neighbours along k at a time.
-TEST_P(Products, OfNarrowTypesMeetNothingBesideTheirViews) {
-  const int64_t corners[][3] = {{0, 0, 0}, {3, 7, 2}, {-3, -5, 0}, {0, 0, -3}, {60, 0, 0}, {0, 0, 20}};
-  for (const Type type : {bf16, f16, i8})
-    for (const bool ta : {false, true})
-      for (const bool tb : {false, true}) {
-        const Type sums = type == i8 ? i32 : f32;
-        const Tensor a = surrounded(type, M, K, ta, leftAt), b = surrounded(type, K, N, tb, rightAt);
-        for (const auto &[m, n, k] : corners) {
-          const Tensor c = tensor(sums, {TM, TN}, Raw(TM * TN, poisonOf(sums)));
-          launch(hangingKernel, {inside(a), inside(b), c.ref(), m, n, k}, fmt::format("ta={:d},tb={:d}", ta, tb));
-          const Raw got = read(c);
-          for (int64_t i = 0; i < TM * TN; ++i) {
-            int want = 0;
-            for (int64_t s = 0; s < TK; ++s)
-              want += leftAt(m + i / TN, k + s) * rightAt(k + s, n + i % TN);
-            ASSERT_TRUE(isFloat(sums) ? same(sums, got[i], rawOf(sums, want), false) : got[i] == rawOf(sums, want))
-                << nameOf(type) << ", ta=" << ta << ", tb=" << tb << ", from " << m << ", " << n << ", " << k << ", at "
-                << i / TN << ", " << i % TN << ": expected " << want << ", but got word " << got[i];
-          }
-        }
-      }
-}
-
-struct PastConfig {
-  bool ta = false, tb = false; // as above
-  int axis = 0;                // 0: along m, 1: along n, 2: along k
-};
-const std::vector<Field> pastFields = {field("ta", &PastConfig::ta), field("tb", &PastConfig::tb),
-                                       field("axis", &PastConfig::axis)};
-
-/// c = a · b from a position along one axis so far past the views that there is no memory at all.
-void past(View a, View b, View c, PastConfig cfg) {
-  hanging(a, b, c, full(i64, {}, cfg.axis == 0 ? int64_t(1) << 61 : 0),
-          full(i64, {}, cfg.axis == 1 ? int64_t(1) << 61 : 0), full(i64, {}, cfg.axis == 2 ? int64_t(1) << 61 : 0),
-          {.ta = cfg.ta, .tb = cfg.tb});
-}
-const Kernel pastKernel = kernel("past", past, pastFields);
-
-TEST_P(Products, OfTilesThatBeginPastTheirViewsReadNothing) {
-  for (const Type type : {f32, bf16, i8})
-    for (int bits = 0; bits < 4; ++bits)
-      for (int axis = 0; axis < 3; ++axis) {
-        const bool ta = bits & 1, tb = bits & 2;
-        const Type sums = type == i8 ? i32 : f32;
-        const Tensor a = surrounded(type, M, K, ta, leftAt), b = surrounded(type, K, N, tb, rightAt);
-        const Tensor c = tensor(sums, {TM, TN}, Raw(TM * TN, poisonOf(sums)));
-        const std::string config = fmt::format("ta={:d},tb={:d},axis={}", ta, tb, axis);
-        launch(pastKernel, {inside(a), inside(b), c.ref()}, config);
-        for (const uint64_t got : read(c))
-          ASSERT_EQ(got, 0) << nameOf(type) << ", " << config;
-      }
-}
-
-struct DepthConfig {
-  int rows = 1, depth = 1;
-};
-const std::vector<Field> depthFields = {field("rows", &DepthConfig::rows), field("depth", &DepthConfig::depth)};
-
-/// c = c + a · b, of tiles that are as large as their views.
-void whole(View a, View b, View c, DepthConfig cfg) {
-  Tile left = load(a, {0, 0}, {cfg.rows, cfg.depth}),
-       right = load(b, {0, 0}, {cfg.depth, 33}); // (rows, depth), (depth, 33)
-  store(c, {0, 0}, dot(left, right, load(c, {0, 0}, {cfg.rows, 33})));
-}
-const Kernel wholeKernel = kernel("whole", whole, depthFields);
-
-// Every depth, a single row, and the numbers at both ends.
-TEST_P(Products, OfIntegersAreExact) {
-  for (const int rows : {1, 9})
-    for (const int depth : {1, 2, 4, 6, 20, 64}) {
-      Raw left = words(i8, rows * depth, 1, 5), right = words(i8, depth * 33, 3, 6),
-          before = words(i32, rows * 33, 1, 7);
-      left[0] = right[0] = rawOfInteger(i8, -128);
-      const Tensor a = tensor(i8, {rows, depth}, left), b = tensor(i8, {depth, 33}, right);
-      const Tensor c = tensor(i32, {rows, 33}, before);
-      launch(wholeKernel, {a.ref(), b.ref(), c.ref()}, fmt::format("rows={},depth={}", rows, depth));
-      const Raw got = read(c);
-      for (int64_t i = 0; i < rows * 33; ++i) {
-        int64_t want = integerOf(i32, before[i]);
-        for (int64_t k = 0; k < depth; ++k)
-          want += integerOf(i8, left[i / 33 * depth + k]) * integerOf(i8, right[k * 33 + i % 33]);
-        ASSERT_EQ(got[i], rawOfInteger(i32, want)) << rows << " rows, depth " << depth << ", element " << i;
-      }
-    }
-}
-
-/// rows × columns ones, but `special` in rows or, `across`, columns from `from` on, before `to`.
-Raw onesBut(Type type, int64_t rows, int64_t columns, bool across, int64_t from, int64_t to, double special) {
-  Raw raw;
-  for (int64_t i = 0; i < rows * columns; ++i) {
-    const int64_t k = across ? i % columns : i / columns;
-    raw.push_back(rawOfReal(type, from <= k && k < to ? special : 1));
-  }
-  return raw;
-}
-
-// A term with an operand outside of its view may be omitted, on either side, or be infinity times zero; no other may.
-TEST_P(Products, LeaveOutTermsWithAFactorOutsideAlone) {
-  for (const Type type : {f32, bf16, f16, f64})
-    for (const int64_t rows : {1, 16})
-      for (const int64_t depth : {20, 64}) {
-        const Type sums = type == f64 ? f64 : f32;
-        const int64_t inside = depth - 7;
-        const auto product = [&](const Tensor &a, const Tensor &b) {
-          const Tensor c = tensor(sums, {rows, 33}, Raw(rows * 33, 0));
-          launch(wholeKernel, {a.ref(), b.ref(), c.ref()}, fmt::format("rows={},depth={}", rows, depth));
-          return read(c);
-        };
-        const Raw infinite = onesBut(type, rows, depth, true, inside, depth, INFINITY),
-                  below = onesBut(type, depth, 33, false, inside, depth, INFINITY);
-        const Tensor ones = tensor(type, {rows, inside}, Raw(rows * inside, rawOfReal(type, 1))),
-                     short33 = tensor(type, {inside, 33}, Raw(inside * 33, rawOfReal(type, 1)));
-        for (const Raw &got :
-             {product(tensor(type, {rows, depth}, infinite), short33), product(ones, tensor(type, {depth, 33}, below))})
-          for (const uint64_t word : got) {
-            const double sum = realOf(sums, word);
-            ASSERT_TRUE(std::isnan(sum) || sum == static_cast<double>(inside)) << nameOf(type) << ": " << sum;
-          }
-        const Tensor left = tensor(type, {rows, depth}, onesBut(type, rows, depth, true, 2, 3, INFINITY)),
-                     right = tensor(type, {depth, 33}, onesBut(type, depth, 33, false, 2, 3, 0));
-        for (const uint64_t word : product(left, right))
-          ASSERT_TRUE(std::isnan(realOf(sums, word))) << nameOf(type);
-      }
-}
-
-/// The tiles of a test of several products, by number: leading extents, M, N and K.
-struct Pairs {
-  std::vector<int64_t> leading;
-  int64_t m, n, k;
-};
-const std::vector<Pairs> everyPairs = {{{3}, 24, 40, 20},     {{4}, 32, 64, 32},       {{1}, 16, 32, 64},
-                                       {{2, 3}, 5, 33, 7},    {{2, 1, 2}, 16, 16, 32}, {{5}, 1, 32, 16},
-                                       {{6}, 16, 1, 8},       {{7}, 1, 1, 1},          {{8}, 32, 32, 32},
-                                       {{1, 1, 1}, 9, 17, 3}, {{2, 2, 2}, 8, 8, 12}};
-
-struct PairsOfConfig {
-  int number = 0;              // of `everyPairs`
-  bool ta = false, tb = false; // the last two dimensions of a, or b, change places
-  bool moved = false;          // the last leading dimension stands behind M, or K, in memory
-  bool loop = false;           // the sum over K is taken in two rounds of a loop
-  bool same = false;           // in each round the same terms of b
-  bool by = false;             // the result is stored times two, plus one
-};
-
-/// Dimensions `a` and `b` of a shape or an order, exchanged.
-template <class List> List exchanged(List list, size_t a, size_t b) { return std::swap(list[a], list[b]), list; }
-
-/// An operand of that shape, loaded from `at` along its `axis`.
-Tile factorOf(View view, Shape shape, bool turned, bool moved, size_t axis, Tile at) {
+Operand drawOperand(Type type, Shape shape, Draw &draw) {
+  Operand operand{type, type, Form::loaded, shape};
   const size_t rank = shape.size();
-  std::vector<int> order(rank);
+  if (type == bf16 || type == f16 || type == f32)
+    if (const Type types[] = {i8, bf16, f16, f32}; draw.chance(20))
+      operand.stored = types[draw.between(0, 3)];
+  if (draw.chance(35) && type != f8e4m3 && type != f8e5m2)
+    operand.form = static_cast<Form>(draw.between(1, static_cast<int>(Form::forms) - 1));
+  if ((operand.form == Form::joined && shape.back() % 2 != 0) ||
+      (type != f32 && type != f64 && type != bf16 && type != f16 && operand.form != Form::made))
+    operand.form = Form::loaded;
   for (size_t i = 0; i < rank; ++i)
-    order[i] = static_cast<int>(i);
-  if (moved)
-    order = exchanged(order, rank - 3, rank - 2);
-  if (turned)
-    order = exchanged(order, rank - 2, rank - 1);
-  Shape stored(rank);
-  Offsets offsets(rank, At(0));
-  for (size_t i = 0; i < rank; ++i)
-    stored[order[i]] = shape[i];
-  offsets[order[axis]] = At(at);
-  return transpose(load(view, offsets, stored), order);
+    operand.order.push_back(static_cast<int>(i));
+  if (rank > 2 && draw.chance(30))
+    std::swap(operand.order[rank - 3], operand.order[rank - 2]);
+  if (draw.chance(45))
+    std::swap(operand.order[rank - 2], operand.order[rank - 1]);
+  while (operand.further.size() + rank < 5 && draw.chance(15))
+    operand.further.push_back(draw.between(1, 3));
+  operand.isBetween = draw.chance(40);
+  operand.cache = static_cast<Cache>(draw.pick({0, 0, 1, 2}));
+  operand.window = drawWindow(operand.inMemory(shape, operand.further), operand.stored, false, draw);
+  return operand;
 }
 
-/// c = c + a · b of each pair of matrices.
-void pairs(View a, View b, View c, PairsOfConfig cfg) {
-  const Pairs &of = everyPairs[cfg.number];
-  const size_t rank = of.leading.size() + 2;
-  Shape left(of.leading), right(of.leading), sums(of.leading);
-  left.insert(left.end(), {of.m, of.k});
-  right.insert(right.end(), {of.k, of.n});
-  sums.insert(sums.end(), {of.m, of.n});
-  const Offsets zero(rank, At(0));
-  Tile acc = load(c, zero, sums);                                        // (…, M, N)
-  const Tile first = factorOf(b, right, cfg.tb, cfg.moved, rank - 2, 0); // (…, K, N)
-  const auto add = [&](Tile k) {
-    const Tile next = cfg.same ? first : factorOf(b, right, cfg.tb, cfg.moved, rank - 2, k);
-    acc = dot(factorOf(a, left, cfg.ta, cfg.moved, rank - 1, k), next, acc);
+/// Loads the tile at offsets of its last two dimensions.
+Tile factorOf(const Operand &operand, View view, const Tile &row, const Tile &column) {
+  if (operand.form == Form::made) {
+    const Tile i = unsqueeze(iota(operand.shape.end()[-2]), 1), j = unsqueeze(iota(operand.shape.back()), 0);
+    return broadcast(cast((i * 3 + j * 2) % 5 - (operand.type == u8 ? 0 : 2), operand.type), operand.shape);
+  }
+  Offsets offsets(operand.shape.size(), 0), others;
+  offsets.end()[-2] = row;
+  offsets.back() = column;
+  for (const int64_t extent : operand.further)
+    others.emplace_back(extent - 1);
+  const auto load = [&](Shape shape, const Offsets &at) {
+    const Shape stored = operand.inMemory(shape, Shape());
+    const Tile tile =
+        kiln::load(view, operand.inMemory(at, others),
+                   operand.inMemory(shape, Shape(operand.isBetween ? others.size() : 0, 1)), {.cache = operand.cache});
+    return transpose(reshape(tile, stored), operand.order);
   };
-  if (cfg.loop)
-    for (Tile k : range(0, 2 * of.k, of.k))
+  Tile tile;
+  if (operand.form == Form::joined) { // element 2 i of the operand is i, element 2 i + 1 that of the second half
+    Shape half = operand.shape;
+    half.back() /= 2;
+    Offsets second = offsets;
+    second.back() = column + half.back();
+    tile = interleave(load(half, offsets), load(half, second));
+  } else {
+    tile = load(operand.shape, offsets);
+  }
+  tile = operand.type == operand.stored ? tile : cast(tile, operand.type);
+  return operand.form == Form::doubled ? tile + tile : operand.form == Form::least0 ? max(tile, 0) : tile;
+}
+
+/// An element of the operand, in C++.
+int64_t elementOf(const Operand &operand, Shape at, int64_t row, int64_t column) {
+  if (operand.form == Form::made)
+    return madeAt(operand.type, at.end()[-2], at.back());
+  if (operand.form == Form::joined)
+    at.back() = at.back() / 2 + at.back() % 2 * operand.shape.back() / 2;
+  at.end()[-2] = wrappedSum(row, at.end()[-2]);
+  at.back() = wrappedSum(column, at.back());
+  Shape others;
+  for (const int64_t extent : operand.further)
+    others.push_back(extent - 1);
+  const Shape place = operand.inMemory(at, others);
+  for (size_t axis = 0; axis < place.size(); ++axis)
+    if (place[axis] < 0 || place[axis] >= operand.window.extents[axis])
+      return 0;
+  const int64_t number = numberOf(operand.numbers(), operand.window.placeOf(place));
+  return operand.form == Form::doubled  ? 2 * number
+         : operand.form == Form::least0 ? std::max<int64_t>(number, 0)
+                                        : number;
+}
+
+// --- Cases -----------------------------------------------------------------------------------------------------------
+
+enum class Last { none, scaled, matrix, row, column, rowSums, lessMost, lasts };
+const char *const lastNames[] = {"",           ", · 2 + 1", ", + matrix",        ", + row",
+                                 ", + column", ", summed",  ", less its largest"};
+
+struct Case {
+  Type sums = f32;
+  Precision precision = Precision::ieee;
+  int64_t m = 1, n = 1, k = 1, rounds = 1; // k: of a round
+  Shape leading;
+  Operand a, b, z; // z: of the second product or the addition
+  Numbers numbers;
+  Number row, column, term;              // where a, b begin
+  bool isKnown = false;                  // the extents are known while compiling
+  bool isLoop = false, isKept = false;   // rounds are a loop; each has b of the first one
+  bool hasStart = false, isOver = false; // c is added to, and is the buffer of a
+  bool isMasked = false, isWide = false; // with a limit of i64
+  int mask = 0;
+  int64_t limit = 0, masked = 0;            // masked: the value elsewhere
+  bool isChained = false, isTurned = false; // turned before the second product, or before the store
+  Last last = Last::none;
+  bool isTwice = false; // the product itself is stored, too
+  Window c;
+  int64_t warps = 4, stages = 2;
+
+  Case(int number, bool isSmall);
+  Operand drawFactor(Type type, const Shape &whole, const Shape &part, Draw &draw) const;
+  void drawEpilogue(const struct Kind &kind, Draw &draw);
+  std::string text() const;
+  /// Extents of the product, of what the chain and the transposition give, and of the result.
+  Shape product() const {
+    Shape shape = leading;
+    shape.insert(shape.end(), {m, n});
+    return shape;
+  }
+  Shape turned() const { return isTurned ? Shape{n, m} : Shape{m, n}; }
+  Shape moved() const {
+    Shape shape = leading;
+    shape.insert(shape.end(), {turned()[0], isChained ? z.shape.back() : turned()[1]});
+    return shape;
+  }
+  Shape result() const {
+    Shape shape = moved();
+    if (last == Last::rowSums)
+      shape.pop_back();
+    return shape;
+  }
+};
+
+const struct Kind {
+  Type left, right;
+  Precision precision = Precision::ieee;
+} kinds[] = {{f32, f32},
+             {bf16, bf16},
+             {f16, f16},
+             {i8, i8},
+             {f64, f64},
+             {f32, f32, Precision::tf32},
+             {f8e4m3, f8e4m3},
+             {u8, i8},
+             {bf16, bf16},
+             {f8e4m3, f8e5m2},
+             {f32, f32},
+             {f32, f32, Precision::tf32x3},
+             {u8, u8},
+             {f8e5m2, f8e5m2, Precision::tf32},
+             {f32, f32, Precision::bf16x3},
+             {i8, u8},
+             {f8e5m2, f8e4m3}};
+
+Case::Case(int number, bool isSmall) {
+  Draw draw(number * 7919 + 17);
+  const bool isLarge = number >= cases;
+  const Kind &kind = kinds[isLarge ? 1 : number % std::size(kinds)];
+  precision = kind.precision;
+  sums = kind.left == i8 || kind.left == u8 ? i32 : kind.left == f64 ? f64 : f32;
+  m = draw.pick({1, 5, 8, 16, 17, 24, 32, 33, 64});
+  n = draw.pick({1, 7, 8, 16, 31, 32, 33, 40, 64, 80});
+  k = draw.pick({1, 3, 4, 7, 8, 16, 20, 24, 32, 45, 64, 96});
+  while (draw.chance(30) && leading.size() < 3 && countOf(leading) < 5)
+    leading.push_back(draw.pick({1, 2, 2, 3, 4}));
+  const int64_t most = (isSmall && sums == f64 ? 1024 : 4096) / countOf(leading);
+  while (m * n > most || m * k > most || k * n > most)
+    for (int64_t *extent : {&m, &n, &k})
+      *extent = (*extent + 1) / 2;
+  if (isLarge) {
+    leading.clear();
+    m = large[number - cases][0];
+    n = large[number - cases][1];
+    k = 16;
+  }
+  isLoop = draw.chance(45);
+  rounds = isLoop ? draw.pick({0, 1, 2, 3, 3}) : 1;
+  isKept = isLoop && draw.chance(15);
+  const int64_t depth = std::max<int64_t>(k * rounds, 1); // the views hold all rounds, and may end within the last tile
+  a = drawFactor(kind.left, {m, depth}, {m, k}, draw);
+  b = drawFactor(kind.right, {depth, n}, {k, n}, draw);
+  isKnown = draw.chance(30);
+  for (Number *offset : {&row, &column, &term})
+    *offset = numbers.draw(draw.chance(75) ? 0 : draw.pick({3, -3, -5, 2, 20, 60, int64_t(1) << 61}), draw);
+  numbers.complete();
+  drawEpilogue(kind, draw);
+  warps = isLarge ? 8 : draw.pick({1, 2, 4, 8});
+  stages = draw.between(1, 5);
+}
+
+/// An operand in a view for `whole` matrices, of which `part` is multiplied at a time.
+Operand Case::drawFactor(Type type, const Shape &whole, const Shape &part, Draw &draw) const {
+  Shape shape = leading;
+  shape.insert(shape.end(), whole.begin(), whole.end());
+  Operand factor = drawOperand(type, shape, draw);
+  std::copy(part.begin(), part.end(), factor.shape.end() - 2);
+  if (factor.form == Form::joined && part.back() % 2 != 0)
+    factor.form = Form::loaded;
+  return factor;
+}
+
+void Case::drawEpilogue(const Kind &kind, Draw &draw) {
+  const bool isWhole = sums == i32;
+  hasStart = draw.chance(40);
+  isMasked = draw.chance(35);
+  mask = static_cast<int>(draw.between(0, triangleForms - 1));
+  isWide = draw.chance(50);
+  const int64_t extra = mask == 1 || mask == 4 ? 1 : 0; // these masks add 1
+  limit = draw.chance(65) ? draw.between(-m - 3, n + 3)
+          : isWide        ? draw.pick({INT64_MIN, INT64_MIN + 40, int64_t(INT32_MIN) - 1, int64_t(INT32_MAX) + 1,
+                                       INT64_MAX - 40, INT64_MAX - extra})
+                          : draw.pick({INT32_MIN, INT32_MIN + 40, INT32_MAX - 40, INT32_MAX - extra});
+  masked = draw.pick({0, 0, -1});
+  isChained = leading.empty() && kind.left == kind.right && !isWhole && draw.chance(isMasked ? 60 : 25);
+  isTurned = leading.empty() && draw.chance(25);
+  last = draw.chance(40) ? Last::none : static_cast<Last>(draw.between(1, static_cast<int>(Last::lasts) - 1));
+  const bool isSum = last == Last::matrix || last == Last::row || last == Last::column;
+  if ((isWhole && last == Last::lessMost) || (isChained && isSum))
+    last = Last::scaled;
+  const int64_t height = turned()[0], width = turned()[1];
+  z = drawOperand(kind.left,
+                  isChained              ? Shape{width, draw.pick({8, 16, 17, 32})}
+                  : last == Last::row    ? Shape{1, width}
+                  : last == Last::column ? Shape{height, 1}
+                                         : Shape{height, width},
+                  draw);
+  isTwice = draw.chance(20);
+  c = drawWindow(result(), sums, false, draw);
+  isOver = draw.chance(30) && a.stored == sums && !hasStart;
+  if (isOver)
+    a.window.size = c.size = std::max(a.window.size, c.size);
+}
+
+std::string Case::text() const {
+  const auto textOfOperand = [](const Operand &operand) {
+    return std::string(nameOf(operand.stored)) + "→" + nameOf(operand.type) + " " + textOf(operand.shape) + " " +
+           formNames[static_cast<int>(operand.form)] + ", view " + textOf(operand.window.extents) + " by " +
+           textOf(operand.window.strides);
+  };
+  return textOfOperand(a) + "\n" + textOfOperand(b) + "\n" + precisionNames[static_cast<int>(precision)] + ", " +
+         std::to_string(rounds) + (isLoop ? " rounds" : " round") + (isKept ? " of one right operand" : "") +
+         ", from " + textOf({row.value, column.value, term.value}) + (hasStart ? ", added to c" : "") +
+         (isOver ? ", in place" : "") +
+         (isMasked ? ", mask " + std::to_string(mask) + " up to " + std::to_string(limit) : "") +
+         (isTurned ? ", turned" : "") + (isChained ? ", times " + textOfOperand(z) : "") +
+         lastNames[static_cast<int>(last)] + (isTwice ? ", twice" : "");
+}
+
+struct CaseConfig {
+  int number = 0, warps = 4, stages = 2;
+  bool isSmall = false;
+};
+
+void multiply(View a, View b, View z, View c, View product, View list, Tile p, Tile q, Tile r, Tile s, Tile limit,
+              CaseConfig cfg) {
+  const Case one(cfg.number, cfg.isSmall);
+  if (one.isKnown)
+    for (const View &view : {a, b, c})
+      for (int axis = 0; axis < view.rank(); ++axis)
+        (void)view.extent(axis);
+  const Sources scope{{p, q, r, s}, list};
+  const Tile row = scope.tile(one.row), column = scope.tile(one.column), term = scope.tile(one.term);
+  const Offsets zero(one.result().size(), 0);
+  Tile acc = zeros(one.sums, one.product()); // (…, M, N)
+  const std::optional<Tile> first = one.isKept ? std::optional(factorOf(one.b, b, term, column)) : std::nullopt;
+  const auto add = [&](const Tile &k) {
+    const Tile right = first ? *first : factorOf(one.b, b, term + k, column); // (…, K, N)
+    acc = dot(factorOf(one.a, a, row, term + k), right, acc, one.precision);
+  };
+  if (one.isLoop)
+    for (Tile k : range(0, one.rounds * one.k, one.k))
       add(k);
   else
     add(0);
-  store(c, zero, cfg.by ? acc * 2 + 1 : acc);
+  if (one.isTwice)
+    store(product, Offsets(acc.rank(), 0), acc);
+  if (one.isChained)
+    acc = clamp(acc, -4, 4); // so that the operand of the next product is exact in its type
+  if (one.isMasked)
+    acc = where(triangle(one.product(), one.isWide ? limit : cast(limit, i32), one.mask), acc,
+                full(one.sums, one.product(), one.masked));
+  if (one.isTurned && !one.isChained)
+    acc = transpose(acc);
+  if (one.isChained) {
+    Tile left = cast(acc, one.b.type);
+    acc = dot(one.isTurned ? transpose(left) : left, factorOf(one.z, z, 0, 0), one.precision);
+  }
+  const auto further = [&] { return cast(factorOf(one.z, z, 0, 0), one.sums); };
+  switch (one.last) {
+  case Last::scaled:
+    acc = acc * 2 + 1;
+    break;
+  case Last::matrix:
+  case Last::row:
+  case Last::column:
+    acc = acc + further();
+    break;
+  case Last::rowSums:
+    acc = sum(acc, -1);
+    break;
+  case Last::lessMost:
+    acc = acc - reduce_max(acc, -1, keep);
+    break;
+  default:
+    break;
+  }
+  if (one.hasStart)
+    acc = acc + load(c, zero, one.result(), {.cache = one.z.cache});
+  store(c, zero, acc, {.cache = one.b.cache});
 }
-const Kernel pairsKernel =
-    kernel("pairs", pairs,
-           {field("number", &PairsOfConfig::number), field("ta", &PairsOfConfig::ta), field("tb", &PairsOfConfig::tb),
-            field("moved", &PairsOfConfig::moved), field("loop", &PairsOfConfig::loop),
-            field("same", &PairsOfConfig::same), field("by", &PairsOfConfig::by)});
+const Kernel multiplyKernel =
+    kernel("multiply", multiply, {"a", "b", "z", "c", "product", "list", "p", "q", "r", "s", "limit"},
+           {field("number", &CaseConfig::number), field("warps", &CaseConfig::warps),
+            field("stages", &CaseConfig::stages), field("is_small", &CaseConfig::isSmall)});
 
-// Every rank and type, a single matrix, row and column, odd extents, matrices that are transposed or strided in memory.
-TEST_P(Products, OfSeveralMatricesAreThoseOfEachPair) {
-  const auto element = [](int64_t i) { return static_cast<int>(i * 7 % 15) - 7; };
+// --- The property ----------------------------------------------------------------------------------------------------
+
+/// A tile in C++.
+struct Values {
+  Shape shape;
+  std::vector<int64_t> values;
+  explicit Values(const Shape &shape) : shape(shape), values(countOf(shape)) {}
+  int64_t &at(const Shape &index) { return values[test::numberOf(index, shape)]; }
+  template <class Function> void each(Function function) {
+    for (int64_t i = 0; i < std::ssize(values); ++i)
+      function(indexOf(i, shape), values[i]);
+  }
+};
+
+Values valuesOf(const Operand &operand, int64_t row, int64_t column) {
+  Values numbers(operand.shape);
+  numbers.each([&](const Shape &at, int64_t &value) { value = elementOf(operand, at, row, column); });
+  return numbers;
+}
+
+Values productOf(const Case &one) {
+  Values product(one.product());
+  for (int64_t round = 0; round < one.rounds; ++round) {
+    const int64_t term = wrappedSum(one.term.value, round * one.k);
+    const Values a = valuesOf(one.a, one.row.value, term),
+                 b = valuesOf(one.b, one.isKept ? one.term.value : term, one.column.value);
+    for (int64_t i = 0; i < std::ssize(product.values); ++i) {
+      const int64_t pair = i / (one.m * one.n);
+      for (int64_t s = 0; s < one.k; ++s)
+        product.values[i] += a.values[i / one.n * one.k + s] * b.values[(pair * one.k + s) * one.n + i % one.n];
+    }
+  }
+  return product;
+}
+
+Values resultOf(const Case &one, const Values &product) {
+  Values kept = product;
+  if (one.isMasked)
+    kept.each(
+        [&](const Shape &at, int64_t &value) { value = isInTriangle(at, one.limit, one.mask) ? value : one.masked; });
+  Values moved(one.moved());
+  moved.each([&](const Shape &at, int64_t &value) {
+    const auto element = [&](int64_t column) {
+      Shape from = at;
+      from.back() = column;
+      if (one.isTurned)
+        std::swap(from.end()[-2], from.back());
+      return kept.at(from);
+    };
+    if (!one.isChained)
+      value = element(at.back());
+    for (int64_t s = 0; one.isChained && s < one.z.shape[0]; ++s)
+      value += std::clamp<int64_t>(element(s), -4, 4) * elementOf(one.z, {s, at.back()}, 0, 0);
+  });
+  Values result(one.result());
+  moved.each([&](Shape at, int64_t value) {
+    if (one.last == Last::rowSums) {
+      at.pop_back();
+      result.at(at) += value;
+    } else if (one.last == Last::lessMost) {
+      Shape other = at;
+      int64_t largest = value;
+      for (other.back() = 0; other.back() < moved.shape.back(); ++other.back())
+        largest = std::max(largest, moved.at(other));
+      result.at(at) = value - largest;
+    } else {
+      const int64_t i = at.end()[-2], j = at.back();
+      result.at(at) = one.last == Last::scaled   ? 2 * value + 1
+                      : one.last == Last::matrix ? value + elementOf(one.z, {i, j}, 0, 0)
+                      : one.last == Last::row    ? value + elementOf(one.z, {0, j}, 0, 0)
+                      : one.last == Last::column ? value + elementOf(one.z, {i, 0}, 0, 0)
+                                                 : value;
+    }
+  });
+  return result;
+}
+
+class Products : public Drawn {
+protected:
+  /// The words of the pages of a window. What is not in the window must not be read.
+  static Raw wordsFor(const Window &window, Type type, Type numbers) {
+    Raw words(window.size, isFloat(type) ? rawOfReal(type, NAN) : rawOfInteger(type, 101));
+    for (int64_t i = 0; i < countOf(window.extents); ++i) {
+      const int64_t place = window.placeOf(indexOf(i, window.extents));
+      words[place] = wordOf(type, numberOf(numbers, place));
+    }
+    return words;
+  }
+  GuardedPages pagesFor(const Operand &operand) {
+    return {*device, operand.stored, wordsFor(operand.window, operand.stored, operand.numbers())};
+  }
+};
+
+TEST_P(Products, AreExact) {
   const auto *gpu = std::get_if<GpuFacts>(&device->target().facts);
   const bool isSmall = gpu && gpu->ctaSharedBytes < 100 << 10; // sm_86, sm_89 and sm_120
-  for (int number = 0; number < static_cast<int>(everyPairs.size()); ++number)
-    for (const Type type : {f32, bf16, f16, i8, f64, f8e4m3}) {
-      if (isSmall && type == f64 && everyPairs[number].k * everyPairs[number].m >= 1024)
-        continue; // its tiles take a few bytes more
-      const bool all = type == f32 || type == bf16;
-      if (!all && (number + static_cast<int>(type)) % 2)
-        continue; // every second one of the other types
-      for (int turn = 0; turn < (all ? 2 : 1); ++turn) {
-        const int bits = (11 * turn + 5 * number) % 32; // others for other extents
-        const bool ta = bits & 1, tb = bits & 2, moved = bits & 4, loop = bits & 8, by = bits & 16,
-                   kept = loop && turn != 1;
-        const Pairs &of = everyPairs[number];
-        const Type sums = type == i8 ? i32 : type == f64 ? f64 : f32;
-        const size_t rank = of.leading.size() + 2;
-        int64_t count = 1;
-        for (const int64_t extent : of.leading)
-          count *= extent;
-        const int64_t K = of.k * (loop ? 2 : 1);
-        // Elements as numbered in their matrices, in the order in which they are stored.
-        const auto factor = [&](int64_t rows, int64_t columns, bool turned, int shift) {
-          Shape shape(of.leading);
-          shape.insert(shape.end(), {rows, columns});
-          std::vector<size_t> order(rank);
-          for (size_t i = 0; i < rank; ++i)
-            order[i] = i;
-          if (moved)
-            order = exchanged(order, rank - 3, rank - 2);
-          if (turned)
-            order = exchanged(order, rank - 2, rank - 1);
-          Shape stored(rank), strides(rank, 1);
-          for (size_t i = 0; i < rank; ++i)
-            stored[order[i]] = shape[i];
-          for (size_t i = rank - 1; i-- > 0;)
-            strides[i] = strides[i + 1] * stored[i + 1];
-          Raw raw(count * rows * columns);
-          for (int64_t i = 0; i < static_cast<int64_t>(raw.size()); ++i) {
-            int64_t place = 0, rest = i;
-            for (size_t axis = rank; axis-- > 0; rest /= shape[axis])
-              place += rest % shape[axis] * strides[order[axis]];
-            raw[place] = rawOf(type, element(i + shift));
-          }
-          return tensor(type, stored, raw);
-        };
-        const Tensor a = factor(of.m, K, ta, 0), b = factor(K, of.n, tb, 3);
-        Shape shape(of.leading);
-        shape.insert(shape.end(), {of.m, of.n});
-        Raw before;
-        for (int64_t i = 0; i < count * of.m * of.n; ++i)
-          before.push_back(rawOf(sums, element(i)));
-        const Tensor c = tensor(sums, shape, before);
-        const std::string config = fmt::format("number={},ta={:d},tb={:d},moved={:d},loop={:d},by={:d},same={:d}",
-                                               number, ta, tb, moved, loop, by, kept);
-        launch(pairsKernel, {a.ref(), b.ref(), c.ref()}, config);
-        const Raw got = read(c);
-        for (int64_t i = 0; i < static_cast<int64_t>(got.size()); ++i) {
-          const int64_t pair = i / (of.m * of.n), row = i / of.n % of.m, column = i % of.n;
-          int want = element(i);
-          for (int64_t s = 0; s < K; ++s)
-            want +=
-                element((pair * of.m + row) * K + s) * element((pair * K + (kept ? s % of.k : s)) * of.n + column + 3);
-          want = by ? 2 * want + 1 : want;
-          ASSERT_TRUE(isFloat(sums) ? same(sums, got[i], rawOf(sums, want), false) : got[i] == rawOf(sums, want))
-              << nameOf(type) << ", " << config << ", at " << i << ": expected " << want << ", but got word " << got[i];
-        }
-      }
-    }
+  const Case one(number, isSmall);
+  SCOPED_TRACE(one.text());
+  const GuardedPages a = pagesFor(one.a), b = pagesFor(one.b), z = pagesFor(one.z),
+                     other(*device, one.sums, wordsFor(one.c, one.sums, f32));
+  const GuardedPages &c = one.isOver ? a : other;
+  const Raw before = c.read(one.sums);
+  const Shape &numbers = one.numbers.arguments;
+  const Tensor list = tensor(i64, {std::ssize(one.numbers.loaded)}, one.numbers.words());
+  const Tensor twice(device, one.sums, one.product());
+  launch(multiplyKernel,
+         {one.a.window.of(a, one.a.stored), one.b.window.of(b, one.b.stored), one.z.window.of(z, one.z.stored),
+          one.c.of(c, one.sums), twice, list, numbers[0], numbers[1], numbers[2], numbers[3], one.limit},
+         CaseConfig{number, static_cast<int>(one.warps), static_cast<int>(one.stages), isSmall});
+  const Values product = productOf(one);
+  Values result = resultOf(one, product);
+  Raw want = before, products;
+  for (const int64_t value : product.values)
+    products.push_back(wordOf(one.sums, value));
+  for (int64_t i = 0; i < countOf(one.c.extents); ++i) {
+    const Shape at = indexOf(i, one.c.extents);
+    const int64_t place = one.c.placeOf(at);
+    want[place] = wordOf(one.sums, result.at(at) + (one.hasStart ? numberOf(f32, place) : 0));
+  }
+  const Raw got = c.read(one.sums), gotProducts = read(twice);
+  for (size_t place = 0; place < got.size(); ++place)
+    ASSERT_TRUE(same(one.sums, got[place], want[place], false))
+        << "element " << place << " of the buffer is " << got[place] << ", expected " << want[place];
+  for (size_t i = 0; one.isTwice && i < products.size(); ++i)
+    ASSERT_TRUE(same(one.sums, gotProducts[i], products[i], false)) << "element " << i << " of the product";
 }
 
-KILN_ON_PROCESSORS(Products);
+KILN_ON_CASES(Products, cases + static_cast<int>(std::size(large)), everything);
 
 } // namespace

@@ -36,11 +36,6 @@ std::vector<Field> planeFields() {
   return {field("rows", &PlaneConfig::rows), field("columns", &PlaneConfig::columns), field("axis", &PlaneConfig::axis),
           field("reverse", &PlaneConfig::reverse), field("warps", &PlaneConfig::warps)};
 }
-std::string planeText(const PlaneConfig &cfg) {
-  return "rows=" + std::to_string(cfg.rows) + ",columns=" + std::to_string(cfg.columns) +
-         ",axis=" + std::to_string(cfg.axis) + ",reverse=" + std::to_string(cfg.reverse) +
-         ",warps=" + std::to_string(cfg.warps);
-}
 
 // --- Several scans of one tile ---------------------------------------------------------------------------------------
 
@@ -100,11 +95,11 @@ TEST_P(Scans, SixFunctionsOfOneTile) {
     });
     const Tensor x = tensor(i32, {rows, columns}, words), y = tensor(i32, {rows, columns}, others),
                  out(device, i32, {functionCount * rows, columns});
-    launch(scanAllKernel, {x.ref(), y.ref(), out.ref()}, planeText(cfg));
+    launch(scanAllKernel, {x.ref(), y.ref(), out.ref()}, cfg);
     const Raw got = read(out);
     for (int64_t i = 0; i < functionCount * count; ++i)
       ASSERT_EQ(static_cast<int32_t>(got[i]), want[i])
-          << planeText(cfg) << ", function " << i / count << ", element " << i % count;
+          << textOf(planeFields(), cfg) << ", function " << i / count << ", element " << i % count;
   }
 }
 
@@ -146,7 +141,7 @@ TEST_P(Scans, ReducesSeveralTilesByAFunction) {
     x.uploadFloats(numbers);
     const Tensor r(device, f32, {3, rows}), c(device, f32, {3, columns}), p(device, i32, {rows});
     const float limit = 0.5f;
-    launch(momentsKernel, {x.ref(), r.ref(), c.ref(), p.ref(), limit}, planeText({rows, columns, 0, false, 4}));
+    launch(momentsKernel, {x.ref(), r.ref(), c.ref(), p.ref(), limit}, PlaneConfig{rows, columns});
     const std::vector<float> gotRows = r.downloadFloats(), gotColumns = c.downloadFloats();
     const Raw places = read(p);
     for (const int axis : {0, 1})
@@ -244,11 +239,13 @@ TEST_P(Scans, MaskStoresToViewsOfAnyStride) {
         TensorRef view = out.ref(), truths = reached.ref();
         view.extents = truths.extents = {4, 7};
         view.strides = truths.strides = strides;
-        launch(maskByScanKernel, {x.ref(), view, truths}, planeText(cfg));
+        launch(maskByScanKernel, {x.ref(), view, truths}, cfg);
         const Raw got = read(out), seen = read(reached);
         for (size_t i = 0; i < got.size(); ++i) {
-          ASSERT_EQ(static_cast<int32_t>(got[i]), sums[i]) << planeText(cfg) << ", " << strides[1] << ", " << i;
-          ASSERT_EQ(static_cast<int64_t>(seen[i]), flags[i]) << planeText(cfg) << ", " << strides[1] << ", " << i;
+          ASSERT_EQ(static_cast<int32_t>(got[i]), sums[i])
+              << textOf(planeFields(), cfg) << ", " << strides[1] << ", " << i;
+          ASSERT_EQ(static_cast<int64_t>(seen[i]), flags[i])
+              << textOf(planeFields(), cfg) << ", " << strides[1] << ", " << i;
         }
       }
 }

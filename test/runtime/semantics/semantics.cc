@@ -147,13 +147,26 @@ bool same(Type type, uint64_t got, uint64_t want, bool signOfZero) {
   return (std::isnan(a) && std::isnan(b)) || (!signOfZero && a == 0 && b == 0);
 }
 
-Tensor SemanticsOn::tensor(Type type, Shape extents, const Raw &raw) {
-  Tensor result(device, type, std::move(extents));
+std::vector<char> packed(Type type, const Raw &raw) {
   const int64_t size = bytesOf(type);
-  EXPECT_EQ(result.count(), static_cast<int64_t>(raw.size()));
   std::vector<char> bytes(raw.size() * size);
   for (size_t i = 0; i < raw.size(); ++i)
     std::memcpy(&bytes[i * size], &raw[i], size);
+  return bytes;
+}
+
+Raw unpacked(Type type, const std::vector<char> &bytes) {
+  const int64_t size = bytesOf(type);
+  Raw raw(bytes.size() / size, 0);
+  for (size_t i = 0; i < raw.size(); ++i)
+    std::memcpy(&raw[i], &bytes[i * size], size);
+  return raw;
+}
+
+Tensor SemanticsOn::tensor(Type type, Shape extents, const Raw &raw) {
+  Tensor result(device, type, std::move(extents));
+  EXPECT_EQ(result.count(), static_cast<int64_t>(raw.size()));
+  const std::vector<char> bytes = packed(type, raw);
   result.upload(bytes.data(), static_cast<int64_t>(bytes.size()));
   return result;
 }
@@ -164,19 +177,15 @@ Tensor SemanticsOn::counting(Type type, Shape extents, int64_t first) {
     count *= extent;
   Raw raw(count);
   for (int64_t i = 0; i < count; ++i)
-    raw[i] = isFloat(type) ? rawOfReal(type, static_cast<double>(first + i)) : rawOfInteger(type, first + i);
+    raw[i] = wordOf(type, first + i);
   return tensor(type, std::move(extents), raw);
 }
 
 Raw SemanticsOn::read(const Tensor &tensor) const {
   EXPECT_NO_THROW(device->synchronize()); // a simulated GPU tells of races and the like
-  const int64_t size = bytesOf(tensor.type());
   std::vector<char> bytes(tensor.bytes());
   tensor.download(bytes.data(), tensor.bytes());
-  Raw result(tensor.count(), 0);
-  for (size_t i = 0; i < result.size(); ++i)
-    std::memcpy(&result[i], &bytes[i * size], size);
-  return result;
+  return unpacked(tensor.type(), bytes);
 }
 
 } // namespace kiln::test

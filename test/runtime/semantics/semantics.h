@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace kiln::test {
@@ -38,12 +39,32 @@ uint64_t computed(Type type, uint64_t raw);
 uint64_t rawOfReal(Type type, double value);
 /// The low bits of `value`; for bool whether it is not 0.
 uint64_t rawOfInteger(Type type, int64_t value);
+/// A small whole number as an element of any type.
+inline uint64_t wordOf(Type type, int64_t number) {
+  return isFloat(type) ? rawOfReal(type, static_cast<double>(number)) : rawOfInteger(type, number);
+}
+/// The bytes of elements in memory, and back.
+std::vector<char> packed(Type type, const Raw &raw);
+Raw unpacked(Type type, const std::vector<char> &bytes);
 
 /// Special words: zeros, ones, limits, denormals, infinities, NaN for floats; limits and small numbers for integers.
 Raw specialWords(Type type);
 /// `count` words: every pair of special words occurs in two lists, made with `step` 1 and specialWords().size(), at
 /// equal positions; random words follow.
 Raw words(Type type, int64_t count, int64_t step, int seed);
+
+/// Atomics, and a whole number in an element after each.
+struct Atomic {
+  Tile (*apply)(View, Offsets, At, Order, AtomicOptions, Loc);
+  int64_t (*after)(int64_t was, int64_t value);
+};
+inline const Atomic atomics[] = {{atomic_add, [](int64_t was, int64_t value) { return was + value; }},
+                                 {atomic_min, [](int64_t was, int64_t value) { return std::min(was, value); }},
+                                 {atomic_max, [](int64_t was, int64_t value) { return std::max(was, value); }},
+                                 {atomic_and, [](int64_t was, int64_t value) { return was & value; }},
+                                 {atomic_or, [](int64_t was, int64_t value) { return was | value; }},
+                                 {atomic_xor, [](int64_t was, int64_t value) { return was ^ value; }},
+                                 {atomic_exchange, [](int64_t, int64_t value) { return value; }}};
 
 /// Functions of tests on a device.
 class SemanticsOn {
@@ -59,6 +80,11 @@ protected:
   void launch(const Kernel &kernel, const std::vector<Arg> &args, const std::string &config = "",
               int64_t programs = 1) {
     kiln::launch(*device, kernel, {programs, 1, 1}, args, config);
+  }
+  template <class Config>
+    requires(!std::is_convertible_v<Config, std::string>)
+  void launch(const Kernel &kernel, const std::vector<Arg> &args, const Config &config, int64_t programs = 1) {
+    launch(kernel, args, textOf(kernel.fields, config), programs);
   }
 };
 

@@ -112,9 +112,7 @@ TEST_P(Split, MasksInLoopsKeepTheirRounds) {
         large.strides = {0};
         const Tensor x = tensor(i32, {T}, words), y(device, i32, {programs * rows, columns});
         const SplitConfig cfg{form, begin, step};
-        launch(underLoopKernel, {x.ref(), large, y.ref()},
-               "form=" + std::to_string(form) + ",begin=" + std::to_string(begin) + ",step=" + std::to_string(step),
-               programs);
+        launch(underLoopKernel, {x.ref(), large, y.ref()}, cfg, programs);
         EXPECT_EQ(read(y), expected(words, programs, huge, cfg))
             << "form " << form << ", from " << begin << " by " << step << " to " << T;
       }

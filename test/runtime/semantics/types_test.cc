@@ -36,32 +36,6 @@ TEST_P(Types, UnsignedSubscripts) {
   }
 }
 
-void scanOrder(View x, View most, View least, View last) {
-  Tile tile = load(x, {0}, {100});
-  store(most, {0}, cummax(tile));
-  store(least, {0}, cummin(tile, 0, /*reverse=*/true));
-  Tile greatest = scan(tile, 0, [](Tile a, Tile b) { return where(a > b, a, b); });
-  store(last, {0}, greatest);
-}
-const Kernel scanOrderKernel = kernel("scan_order", scanOrder);
-
-TEST_P(Types, ScansOfUnsignedNumbersHaveTheirOrder) {
-  for (const Type type : {u8, u16, u32, u64}) {
-    const Raw raw = words(type, 100, 3, 5);
-    const Tensor x = tensor(type, {100}, raw), most(device, type, {100}), least(device, type, {100}),
-                 last(device, type, {100});
-    launch(scanOrderKernel, {x.ref(), most.ref(), least.ref(), last.ref()});
-    Raw upTo = raw, from = raw;
-    for (size_t i = 1; i < raw.size(); ++i) {
-      upTo[i] = std::max(upTo[i - 1], raw[i]);
-      from[99 - i] = std::min(from[100 - i], raw[99 - i]);
-    }
-    EXPECT_EQ(read(most), upTo) << nameOf(type);
-    EXPECT_EQ(read(least), from) << nameOf(type);
-    EXPECT_EQ(read(last), upTo) << nameOf(type);
-  }
-}
-
 void carryUnsigned(View x, View out, Tile n) {
   Tile a = load(x, {0}, {16}), most = zeros(x.type(), {16});
   for (Tile i : range(0, 3)) {
@@ -114,44 +88,6 @@ TEST_P(Types, MovesKeepEveryByte) {
     for (size_t i = 0; i < 512; ++i)
       ASSERT_EQ(got[i], raw[i % 256]) << nameOf(type) << " " << i;
   }
-}
-
-struct ProductConfig {
-  int m = 16, n = 16, k = 16;
-};
-void multiplyBytes(View a, View b, View c, ProductConfig cfg) {
-  Tile acc = zeros(f32, {cfg.m, cfg.n});
-  for (Tile k : range(0, a.dim(1), cfg.k))
-    acc = dot(load(a, {0, k}, {cfg.m, cfg.k}), load(b, {k, 0}, {cfg.k, cfg.n}), acc);
-  store(c, {0, 0}, acc);
-}
-const Kernel multiplyBytesKernel =
-    kernel("multiply_bytes", multiplyBytes, {"a", "b", "c"},
-           {field("m", &ProductConfig::m), field("n", &ProductConfig::n), field("k", &ProductConfig::k)});
-
-// Small multiples of a power of two, whose products and sums are exact.
-TEST_P(Types, ProductsOfBytesAreExact) {
-  for (const Type type : byteFloats)
-    for (const auto &[m, n, k, depth] : {std::tuple(16, 16, 16, 40), {64, 32, 32, 64}, {5, 7, 3, 11}}) {
-      std::mt19937 random(static_cast<unsigned>(m));
-      const auto draw = [&](int64_t count) {
-        Raw raw(count);
-        for (uint64_t &word : raw)
-          word = rawOfReal(type, std::ldexp(static_cast<double>(random() % 9) - 4, -3));
-        return raw;
-      };
-      const Raw left = draw(m * depth), right = draw(depth * n);
-      const Tensor a = tensor(type, {m, depth}, left), b = tensor(type, {depth, n}, right), c(device, f32, {m, n});
-      launch(multiplyBytesKernel, {a.ref(), b.ref(), c.ref()},
-             "m=" + std::to_string(m) + ",n=" + std::to_string(n) + ",k=" + std::to_string(k));
-      const Raw got = read(c);
-      for (int64_t i = 0; i < m * n; ++i) {
-        double want = 0;
-        for (int64_t j = 0; j < depth; ++j)
-          want += realOf(type, left[i / n * depth + j]) * realOf(type, right[j * n + i % n]);
-        ASSERT_EQ(realOf(f32, got[i]), want) << nameOf(type) << " " << m << "x" << n << " at " << i;
-      }
-    }
 }
 
 void sumBytes(View x, View out) {

@@ -22,7 +22,7 @@ protected:
   Tensor upload(Type type, const Shape &extents, const std::vector<int64_t> &values) {
     Raw raw;
     for (const int64_t value : values)
-      raw.push_back(isFloat(type) ? rawOfReal(type, static_cast<double>(value)) : rawOfInteger(type, value));
+      raw.push_back(wordOf(type, value));
     return tensor(type, extents, raw);
   }
   std::vector<int64_t> download(const Tensor &from) const {

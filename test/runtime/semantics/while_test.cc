@@ -99,7 +99,7 @@ TEST_P(While, CarriesTiles) {
       for (const int64_t least : {100, 64, 10, 1}) {
         const Tensor out(device, f32, {7, extent}), rounds(device, i64, {1});
         launch(halveKernel, {out.ref(), rounds.ref(), least},
-               "type=" + std::to_string(static_cast<int>(type)) + "," + extentText(extent));
+               TypeConfig{static_cast<int>(type), static_cast<int>(extent)});
         double a = 64;
         int64_t count = 0;
         for (; a > static_cast<double>(least); a *= 0.5)

@@ -136,9 +136,7 @@ TEST_P(Zeros, SumsOfZerosHaveTheSignOfIeeeAddition) {
               raw[i] = 0; // the last row and column
         const Tensor x = tensor(type, {rows, columns}, raw), r(device, type, {rows}), c(device, type, {columns});
         for (const int warps : {1, 4}) {
-          launch(sumsKernel, {x.ref(), r.ref(), c.ref()},
-                 "rows=" + std::to_string(rows) + ",columns=" + std::to_string(columns) +
-                     ",warps=" + std::to_string(warps));
+          launch(sumsKernel, {x.ref(), r.ref(), c.ref()}, SumConfig{rows, columns, warps});
           const uint64_t want = rawOfReal(type, positive ? 0.0 : -0.0);
           EXPECT_EQ(read(r), Raw(rows, want)) << nameOf(type) << " " << rows << "x" << columns;
           EXPECT_EQ(read(c), Raw(columns, want)) << nameOf(type) << " " << rows << "x" << columns;
