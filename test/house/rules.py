@@ -21,6 +21,16 @@ TOP = {"CMakeLists.txt", "dialect", "lowering", "runtime", "kernels", "models", 
 FOLDERS = ("dialect/", "lowering/", "runtime/", "kernels/", "models/", "tools/", "test/")
 MOST_LINES = 600
 SOURCES = (".cpp", ".cc", ".h", ".td", ".mlir", ".py")
+# A file and those that share its name have this many lines of code. A smaller one is a part of the file that uses it,
+# except for these.
+LEAST_CODE = 8
+SMALL = {
+    "dialect/simt/SimtOps", "dialect/tile/TileOps",  # TableGen's entry points
+    "dialect/dsl/MathFunctions",  # makes declarations of a table
+    "dialect/tile/Limits",  # the one header of the dialect that the language and its users read
+    "kernels/rows", "lowering/TemporaryPath", "test/temporary_folder",  # used all over their folders
+    "tools/kiln-gpu/parts", "tools/kilnc/Main", "tools/libkiln/older_glibc",  # linked into some programs only
+}
 
 # The permitted includes: the first entry whose pattern matches the including file lists the project's headers that it
 # may include. `compiler` states whether it may include headers of MLIR and LLVM.
@@ -124,12 +134,22 @@ def naming(files):
             yield f"{path}: a name that says nothing"
 
 
+NO_CODE = re.compile(r"\s*(//|$)|#include|#pragma once|#ifndef|#endif|namespace|\}  // namespace|using ")
+
+
 def size(files):
-    """No source, test or .td file is over 600 lines."""
+    """No source, test or .td file is over 600 lines, and none of C++ is too small to be a file."""
+    code = {}
     for path, file in files.items():
         lines = file.text.count("\n")
         if path.endswith(SOURCES) and lines > MOST_LINES:
             yield f"{path}: expected at most {MOST_LINES} lines, but got {lines}: it has two subjects"
+        if path.endswith((".cpp", ".cc", ".h", ".td", ".def", ".c")) and not re.search(r"/(inputs|tutorial)/", path):
+            name = path.rpartition(".")[0]
+            code[name] = code.get(name, 0) + sum(not NO_CODE.match(line) for line in file.text.splitlines())
+    for name, lines in code.items():
+        if lines < LEAST_CODE and name not in SMALL:
+            yield f"{name}: expected at least {LEAST_CODE} lines of code, but got {lines}: a part of the file that uses it"
 
 
 def columns(files):

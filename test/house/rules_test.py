@@ -86,8 +86,14 @@ class RulesTest(unittest.TestCase):
         self.expect("naming", {**good, "runtime/FileUtils.cpp": ""}, "says nothing")
 
     def test_files_are_short(self):
-        self.expect("size", {"runtime/Tensor.cpp": "\n" * 600})
-        self.expect("size", {"runtime/Tensor.cpp": "\n" * 601}, "601")
+        self.expect("size", {"runtime/Tensor.cpp": "f();\n" * 600})
+        self.expect("size", {"runtime/Tensor.cpp": "f();\n" * 601}, "601")
+
+    def test_files_are_no_fragments(self):
+        head = "// f.\n\n#pragma once\n\n#include <array>\n\nnamespace kiln {\n"
+        self.expect("size", {"runtime/F.h": head + "void f();\n" * 7}, "runtime/F: expected at least 8 lines of code, but got 7")
+        self.expect("size", {"runtime/F.h": head + "void f();\n", "runtime/F.cpp": head + "f();\n" * 7})
+        self.expect("size", {"tools/kilnc/Main.cpp": head + "int main();\n", "test/dsl/inputs/f.cc": head + "void f();\n"})
 
     def test_lines_are_as_wide_as_the_format_says(self):
         style = {".clang-format": "BasedOnStyle: LLVM\nColumnLimit: 100\n"}
