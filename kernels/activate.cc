@@ -40,13 +40,14 @@ Plan planActivate(const Target &target, Activation activation, const TensorRef &
   checkOperands(activateKernel, {x, out});
   if (dropout)
     expectDropout("activate", *dropout, x.extents[0]);
-  ActivateConfig chosen = config.value_or(pickActivate(target, x.extents[1], dropoutModeOf(dropout)));
+  ActivateConfig chosen = config.value_or(pickActivate(target, x.extents[1], chooseDropoutMode(dropout)));
   chosen.activation = activation;
-  chosen.dropout = dropoutModeOf(dropout);
+  chosen.dropout = chooseDropoutMode(dropout);
   std::vector<Arg> args = {x, out};
   appendArgs(args, dropout, out);
-  return {.launches = {launchOf(activateKernel, chosen,
-                                programs(cdiv(x.extents[0], chosen.rows), cdiv(x.extents[1], chosen.columns)), args)}};
+  return {
+      .launches = {makeLaunch(activateKernel, chosen,
+                              programs(cdiv(x.extents[0], chosen.rows), cdiv(x.extents[1], chosen.columns)), args)}};
 }
 
 } // namespace kiln

@@ -43,7 +43,7 @@ static bool roundsStochastically(Type type, const AdamWConfig &cfg) {
 }
 
 /// Elements of a program: a block, rounded up to units of random numbers.
-static int64_t elementsOf(Type type, const AdamWConfig &cfg) {
+static int64_t elementsPerProgram(Type type, const AdamWConfig &cfg) {
   return roundsStochastically(type, cfg) ? cdiv(cfg.block, RoundingBits::unit) * RoundingBits::unit : cfg.block;
 }
 
@@ -76,7 +76,7 @@ static void adamw(View p, View copy, View g, View m, View v, View record, Tile b
     store(v, {n}, v1);
   };
 
-  const int64_t block = elementsOf(p.type(), cfg);
+  const int64_t block = elementsPerProgram(p.type(), cfg);
   Tile n = program_id() * block;
   if_(field(record, StepField::applied) > 0.0, [&] {
     if (!roundsStochastically(p.type(), cfg))
@@ -148,7 +148,7 @@ const Kernel normKernel =
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
-StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step) {
+StepRecord makeStepRecord(const AdamWSettings &settings, const AdamWStep &step) {
   if (step.step < 1)
     throw Error("'adamw': expected 'step' to be at least 1, but got " + std::to_string(step.step));
   const auto unbias = [&](double beta) { return static_cast<float>(1 / (1 - std::pow(beta, step.step))); };
@@ -188,40 +188,40 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
 
   // 1 − β is computed in double, because 1 − 0.999f has a relative error of 5e-5.
   auto scalar = [](double value) { return Arg(static_cast<float>(value)); };
-  return {.launches = {launchOf(adamwKernel, chosen, programs(cdiv(p.extents[0], elementsOf(p.type, chosen))),
-                                {p, copy.value_or(p), g, m, v, record, scalar(settings.beta1),
-                                 scalar(1 - settings.beta1), scalar(settings.beta2), scalar(1 - settings.beta2),
-                                 scalar(settings.epsilon), scalar(settings.decay), settings.decayed,
-                                 std::bit_cast<int64_t>(settings.seed), settings.offset})}};
+  return {.launches = {makeLaunch(adamwKernel, chosen, programs(cdiv(p.extents[0], elementsPerProgram(p.type, chosen))),
+                                  {p, copy.value_or(p), g, m, v, record, scalar(settings.beta1),
+                                   scalar(1 - settings.beta1), scalar(settings.beta2), scalar(1 - settings.beta2),
+                                   scalar(settings.epsilon), scalar(settings.decay), settings.decayed,
+                                   std::bit_cast<int64_t>(settings.seed), settings.offset})}};
 }
 
 /// The config of a norm.
-static SquaresConfig configOf(const Target &target, const std::optional<SquaresConfig> &config) {
+static SquaresConfig orPicked(const Target &target, const std::optional<SquaresConfig> &config) {
   return config.value_or(pickSquares(target));
 }
 
-int64_t squaresOf(const Target &target, int64_t n) { return cdiv(n, pickSquares(target).chunk); }
+int64_t countPartialSums(const Target &target, int64_t n) { return cdiv(n, pickSquares(target).chunk); }
 
 Plan planSquares(const Target &target, const TensorRef &g, const Arg &partials,
                  const std::optional<SquaresConfig> &config) {
   checkOperands(squaresKernel, {g, partials.ref});
-  const SquaresConfig chosen = configOf(target, config);
+  const SquaresConfig chosen = orPicked(target, config);
   const int64_t P = cdiv(g.extents[0], chosen.chunk);
   expectShape("squares", "partials", partials.ref, {P});
-  return {.launches = {launchOf(squaresKernel, chosen, programs(P), {g, partials})}};
+  return {.launches = {makeLaunch(squaresKernel, chosen, programs(P), {g, partials})}};
 }
 
 Plan planNorm(const Target &target, const Arg &partials, const TensorRef &record,
               const std::optional<SquaresConfig> &config) {
   checkOperands(normKernel, {partials.ref, record});
-  return {.launches = {launchOf(normKernel, configOf(target, config), programs(1), {partials, record})}};
+  return {.launches = {makeLaunch(normKernel, orPicked(target, config), programs(1), {partials, record})}};
 }
 
 Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record,
                   const std::optional<SquaresConfig> &config) {
   checkOperands(squaresKernel, {g}, "grad_norm");
   checkOperands(normKernel, {{}, record}, "grad_norm");
-  const int64_t P = cdiv(g.extents[0], configOf(target, config).chunk);
+  const int64_t P = cdiv(g.extents[0], orPicked(target, config).chunk);
   const Arg partials = Arg::workspace(0, f32, {P});
   Plan plan = planSquares(target, g, partials, config);
   plan += planNorm(target, partials, record, config);

@@ -39,8 +39,8 @@ SquaresConfig pickSquares(const Target &target);
 
 extern const Kernel adamwKernel, squaresKernel, normKernel;
 
-/// Fields of the record of a step, f32 each. recordOf() fills it before the step; the last kernel of the gradient norm
-/// completes it.
+/// Fields of the record of a step, f32 each. makeStepRecord() fills it before the step; the last kernel of the gradient
+/// norm completes it.
 enum class StepField : int {
   loss,      // of the step; callers that log it may add the sum of the losses here
   norm,      // √Σ g² · unscale, the gradient norm; written by the norm kernel
@@ -96,7 +96,7 @@ struct AdamWStep {
 
 /// The record of a step; each number is rounded to f32 once. If planGradNorm does not run, the gradient is not clipped.
 /// Throws Error for a step below 1.
-StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step);
+StepRecord makeStepRecord(const AdamWSettings &settings, const AdamWStep &step);
 
 /// Elements that share a random number in stochastic rounding. A part of a larger buffer must begin at a multiple of
 /// it.
@@ -118,9 +118,9 @@ Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &rec
                   const std::optional<SquaresConfig> &config = {});
 
 /// planGradNorm in two stages, for a gradient that is sharded over ranks. The first writes sums of squares of chunks,
-/// partials (P) f32 with P = squaresOf(target, n). The second completes the record from the partials of all ranks, in
-/// order.
-int64_t squaresOf(const Target &target, int64_t n);
+/// partials (P) f32 with P = countPartialSums(target, n). The second completes the record from the partials of all
+/// ranks, in order.
+int64_t countPartialSums(const Target &target, int64_t n);
 Plan planSquares(const Target &target, const TensorRef &g, const Arg &partials,
                  const std::optional<SquaresConfig> &config = {});
 Plan planNorm(const Target &target, const Arg &partials, const TensorRef &record,

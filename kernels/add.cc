@@ -26,7 +26,7 @@ Plan planAdd(const Target &target, const TensorRef &x, const TensorRef &y, const
   checkOperands(addKernel, {x, y, out});
   const AddConfig chosen = config.value_or(pickAdd(target, x.extents[0]));
   const int64_t count = cdiv(x.extents[0], chosen.block);
-  return {.launches = {launchOf(addKernel, chosen, programs(count), {x, y, out})}};
+  return {.launches = {makeLaunch(addKernel, chosen, programs(count), {x, y, out})}};
 }
 
 } // namespace kiln

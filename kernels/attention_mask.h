@@ -176,8 +176,8 @@ inline std::optional<Tile> keptWeights(Tile row, Tile col, Tile h, const WeightD
                                        const AttentionConfig &cfg) {
   if (cfg.dropout != DropoutMode::random)
     return {};
-  Tile rows = (dropout.head + h) * dropout.maxLength + row + iota(cfg.bm, i64);               // (BM)
-  return kept(dropout.key, rows, unitsOf(dropout.maxLength), col, cfg.bn, dropout.threshold); // (BM, BN)
+  Tile rows = (dropout.head + h) * dropout.maxLength + row + iota(cfg.bm, i64);                  // (BM)
+  return kept(dropout.key, rows, countUnits(dropout.maxLength), col, cfg.bn, dropout.threshold); // (BM, BN)
 }
 
 /// x times the scale of kept weights. x has an element for each weight, or for a sum of weights.

@@ -28,7 +28,7 @@ AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorR
 
 AttentionConfig configFor(const std::optional<AttentionConfig> &given, AttentionConfig picked,
                           const AttentionExtents &extents, const AttentionMask &mask) {
-  const DropoutMode drop = dropoutModeOf(mask.dropout);
+  const DropoutMode drop = chooseDropoutMode(mask.dropout);
   adaptToOptions(picked, drop, mask.mask.has_value());
   AttentionConfig config = given.value_or(picked);
   config.dropout = drop;
@@ -83,9 +83,9 @@ static Plan planKvSplits(const TensorRef &o, const TensorRef &lse, const Attenti
   combine.bm = 1;
   combine.kvSplits = config.kvSplits;
   combine.warps = 2;
-  return {.launches = {launchOf(attentionSplitKernel, config, programs(P * cdiv(s.Tq, config.bm), s.H, s.B),
-                                std::move(args)),
-                       launchOf(attentionCombineKernel, combine, programs(s.Tq, s.H, s.B), {os, lses, o, lse})},
+  return {.launches = {makeLaunch(attentionSplitKernel, config, programs(P * cdiv(s.Tq, config.bm), s.H, s.B),
+                                  std::move(args)),
+                       makeLaunch(attentionCombineKernel, combine, programs(s.Tq, s.H, s.B), {os, lses, o, lse})},
           .workspaceBytes = outputs + P * s.B * s.H * s.Tq * bytesOf(f32)};
 }
 
@@ -110,7 +110,7 @@ Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k,
   if (chosen.kvSplits > 1)
     return planKvSplits(o, lse, chosen, s, std::move(args));
   return {
-      .launches = {launchOf(attentionKernel, chosen, attentionGrid(chosen, cdiv(s.Tq, chosen.bm), s.H, s.B), args)}};
+      .launches = {makeLaunch(attentionKernel, chosen, attentionGrid(chosen, cdiv(s.Tq, chosen.bm), s.H, s.B), args)}};
 }
 
 //===-- Backward ------------------------------------------------------------------------------------------------===//
@@ -133,7 +133,7 @@ static Plan planWhole(const AttentionSaved &saved, const AttentionExtents &s, co
   std::vector<Arg> args = {saved.q, saved.k,  saved.v, saved.o, saved.dout, to.lse, to.queryRanges,
                            to.mask, to.delta, dqSum,   to.dq,   to.dk,      to.dv,  scale};
   appendDropout(args, mask, to.lse);
-  return {.launches = {launchOf(attentionBackwardKernel, config, programs(s.Hk, s.B), args)},
+  return {.launches = {makeLaunch(attentionBackwardKernel, config, programs(s.Hk, s.B), args)},
           .workspaceBytes = bytes + (direct ? 0 : bytes * s.D)};
 }
 
@@ -148,9 +148,9 @@ static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, c
   for (std::vector<Arg> *args : {&ofKeys, &ofQueries})
     appendDropout(*args, mask, to.lse);
   const AttentionConfig &queries = configs.queries;
-  return {.launches = {launchOf(attentionBackwardQueriesKernel, queries,
-                                attentionGrid(queries, cdiv(s.Tq, queries.bm), s.H, s.B), ofQueries),
-                       launchOf(attentionBackwardKeysKernel, keys, programs(cdiv(s.Tk, keys.bn), s.Hk, s.B), ofKeys)},
+  return {.launches = {makeLaunch(attentionBackwardQueriesKernel, queries,
+                                  attentionGrid(queries, cdiv(s.Tq, queries.bm), s.H, s.B), ofQueries),
+                       makeLaunch(attentionBackwardKeysKernel, keys, programs(cdiv(s.Tk, keys.bn), s.Hk, s.B), ofKeys)},
           .workspaceBytes = lse.count() * bytesOf(f32)};
 }
 

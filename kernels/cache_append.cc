@@ -32,8 +32,8 @@ Plan planCacheAppend(const Target &, const TensorRef &k, const TensorRef &v, con
   if (chosen.rows < 1 || n % chosen.rows != 0)
     throw Error("'cache_append': expected 'rows' to divide " + std::to_string(n) + " new positions, but got " +
                 std::to_string(chosen.rows));
-  return {
-      .launches = {launchOf(cacheAppendKernel, chosen, programs(n / chosen.rows, H, B), {k, v, starts, keys, values})}};
+  return {.launches = {
+              makeLaunch(cacheAppendKernel, chosen, programs(n / chosen.rows, H, B), {k, v, starts, keys, values})}};
 }
 
 } // namespace kiln

@@ -43,8 +43,8 @@ Plan planColumnSums(const Target &target, const TensorRef &x, const TensorRef &o
   checkOperands(sumPartialsKernel, {{}, out.reshape({1, C})}, "column_sums");
   const ColumnSumsConfig chosen = config.value_or(pickColumnSums(target, N, C));
   const int64_t parts = cdiv(N, chosen.rows);
-  return {.launches = {launchOf(columnSumsKernel, chosen, programs(parts, cdiv(C, chosen.columns)),
-                                {x, Arg::workspace(0, f32, {parts, C})}),
+  return {.launches = {makeLaunch(columnSumsKernel, chosen, programs(parts, cdiv(C, chosen.columns)),
+                                  {x, Arg::workspace(0, f32, {parts, C})}),
                        launchSum(target, Arg::workspace(0, f32, {parts, 1, C}), out.reshape({1, C}), accumulate)},
           .workspaceBytes = parts * C * bytesOf(f32)};
 }

@@ -38,7 +38,7 @@ static Tile rowMaximum(View logits, Tile n, Tile V, const CrossEntropyConfig &cf
 static Tile relative(Tile x, Tile top) { return exp2((x - top) * M_LOG2E, Accuracy::fast); }
 
 /// The loss of a row from its target's logit, its maximum and its sum of exponentials; 0 when it is ignored.
-static Tile lossOf(Tile targetLogit, Tile top, Tile total, Tile ignored) {
+static Tile computeLoss(Tile targetLogit, Tile top, Tile total, Tile ignored) {
   return where(ignored, 0.0, top + log(total) - targetLogit);
 }
 
@@ -69,7 +69,7 @@ static void accumulate(RowStatistics &statistics, Tile x, Tile v, Tile V, Tile t
 }
 
 /// The target of row n, checked. i64 scalar.
-static Tile targetOf(View targets, Tile n, Tile V, Tile ignore) {
+static Tile loadTarget(View targets, Tile n, Tile V, Tile ignore) {
   Tile target = cast(load(targets, {n}, {}), i64);
   device_assert((target == ignore) | ((target >= 0) & (target < V)),
                 "expected a target of the vocabulary, or the ignored one");
@@ -185,14 +185,14 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
   Tile begin = program_id() * cfg.rows, end = min(begin + cfg.rows, logits.dim(0));
   Tile V = realColumns(logits, padding, cfg);
   for (Tile n : range(begin, end)) {
-    Tile target = targetOf(targets, n, V, ignore);               // scalar
+    Tile target = loadTarget(targets, n, V, ignore);             // scalar
     Tile ignored = target == ignore;                             // scalar
     Tile targetLogit = cast(load(logits, {n, target}, {}), f32); // scalar
 
     // 1. Maximum, sum of exponentials, and the loss.
     const Row row = readRow(logits, n, V, keep, cfg);
-    Tile top = row.top, total = row.total;                // scalars
-    Tile loss = lossOf(targetLogit, top, total, ignored); // scalar
+    Tile top = row.top, total = row.total;                     // scalars
+    Tile loss = computeLoss(targetLogit, top, total, ignored); // scalar
     if (cfg.smoothed)
       loss = smoothed(loss, row, targetLogit, ignored, smoothing);
     store(losses, {n}, loss);
@@ -236,11 +236,11 @@ static void crossEntropyLoss(View logits, View padding, View targets, View losse
   Tile begin = program_id() * cfg.rows, end = min(begin + cfg.rows, logits.dim(0));
   Tile V = realColumns(logits, padding, cfg);
   for (Tile n : range(begin, end)) {
-    Tile target = targetOf(targets, n, V, ignore);               // scalar
+    Tile target = loadTarget(targets, n, V, ignore);             // scalar
     Tile ignored = target == ignore;                             // scalar
     Tile targetLogit = cast(load(logits, {n, target}, {}), f32); // scalar
     const Row row = readRow(logits, n, V, /*keep=*/false, cfg);
-    Tile loss = lossOf(targetLogit, row.top, row.total, ignored); // scalar
+    Tile loss = computeLoss(targetLogit, row.top, row.total, ignored); // scalar
     if (cfg.smoothed)
       loss = smoothed(loss, row, targetLogit, ignored, smoothing);
     store(losses, {n}, loss);
@@ -317,8 +317,8 @@ static CrossEntropyConfig choose(const Target &target, const TensorRef &logits, 
 }
 
 /// The logits in the form of the kernels, and the padding after the V columns.
-static std::pair<TensorRef, TensorRef> operandsOf(const TensorRef &logits, int64_t V,
-                                                  const CrossEntropyConfig &chosen) {
+static std::pair<TensorRef, TensorRef> checkOperandsOfRows(const TensorRef &logits, int64_t V,
+                                                           const CrossEntropyConfig &chosen) {
   return {chosen.padded ? logits : logits.slice(1, 0, V), logits.slice(1, V, logits.extents[1] - V)};
 }
 
@@ -329,11 +329,12 @@ Plan planCrossEntropy(const Target &target, const TensorRef &logits, const Tenso
   expectOptions("cross_entropy", logits, V, options);
   CrossEntropyConfig chosen = choose(target, logits, options, config);
   chosen.scaled = lossScale.has_value();
-  const auto [read, padding] = operandsOf(logits, V, chosen);
-  return {.launches = {launchOf(crossEntropyKernel, chosen, programs(cdiv(logits.extents[0], chosen.rows)),
-                                {read, padding, target.varying(targets), target.varying(losses),
-                                 target.varying(lossScale.value_or(losses)),
-                                 target.varying(options.correct.value_or(losses)), scale, ignore, options.smoothing})}};
+  const auto [read, padding] = checkOperandsOfRows(logits, V, chosen);
+  return {
+      .launches = {makeLaunch(crossEntropyKernel, chosen, programs(cdiv(logits.extents[0], chosen.rows)),
+                              {read, padding, target.varying(targets), target.varying(losses),
+                               target.varying(lossScale.value_or(losses)),
+                               target.varying(options.correct.value_or(losses)), scale, ignore, options.smoothing})}};
 }
 
 Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const TensorRef &targets,
@@ -342,10 +343,10 @@ Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const T
   checkOperands(crossEntropyLossKernel, {logits, {}, targets, losses, options.correct});
   expectOptions("cross_entropy_loss", logits, V, options);
   const CrossEntropyConfig chosen = choose(target, logits, options, config);
-  const auto [read, padding] = operandsOf(logits, V, chosen);
-  return {.launches = {launchOf(crossEntropyLossKernel, chosen, programs(cdiv(logits.extents[0], chosen.rows)),
-                                {read, padding, target.varying(targets), target.varying(losses),
-                                 target.varying(options.correct.value_or(losses)), ignore, options.smoothing})}};
+  const auto [read, padding] = checkOperandsOfRows(logits, V, chosen);
+  return {.launches = {makeLaunch(crossEntropyLossKernel, chosen, programs(cdiv(logits.extents[0], chosen.rows)),
+                                  {read, padding, target.varying(targets), target.varying(losses),
+                                   target.varying(options.correct.value_or(losses)), ignore, options.smoothing})}};
 }
 
 } // namespace kiln

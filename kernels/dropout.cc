@@ -37,11 +37,12 @@ Plan planDropout(const Target &target, const TensorRef &x, const TensorRef &out,
   checkOperands(dropoutKernel, {x, out});
   expectDropout("dropout", dropout, x.extents[0]);
   DropoutConfig chosen = config.value_or(pickDropout(target, x.extents[1]));
-  chosen.dropout = dropoutModeOf(dropout);
+  chosen.dropout = chooseDropoutMode(dropout);
   std::vector<Arg> args = {x, out};
   appendArgs(args, dropout, out);
-  return {.launches = {launchOf(dropoutKernel, chosen,
-                                programs(cdiv(x.extents[0], chosen.rows), cdiv(x.extents[1], chosen.columns)), args)}};
+  return {
+      .launches = {makeLaunch(dropoutKernel, chosen,
+                              programs(cdiv(x.extents[0], chosen.rows), cdiv(x.extents[1], chosen.columns)), args)}};
 }
 
 } // namespace kiln

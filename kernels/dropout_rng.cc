@@ -25,7 +25,7 @@ void verify(const DropoutRate &rate) {
     throw Error("expected a dropout rate of at least 0 and below 1, but got " + std::to_string(rate.asked));
 }
 
-DropoutMode dropoutModeOf(const std::optional<Dropout> &dropout) {
+DropoutMode chooseDropoutMode(const std::optional<Dropout> &dropout) {
   if (!dropout || dropout->rate.threshold() == 0)
     return DropoutMode::off;
   if (dropout->rngState)
@@ -52,11 +52,11 @@ void expectDropout(const char *plan, const Dropout &dropout, int64_t N) {
                 std::to_string(dropout.time));
 }
 
-Tile unitsOf(Tile C) { return (C + (unit - 1)) / unit; }
+Tile countUnits(Tile C) { return (C + (unit - 1)) / unit; }
 
 /// 16-bit halves `first` … first + parts of each number, as i32; several are a new dimension before the last one.
 /// `first` is a multiple of `parts`, a power of two, so their words are selected once for all of them.
-static Tile halvesOf(const std::array<Tile, 4> &words, Tile first, int64_t parts) {
+static Tile selectHalves(const std::array<Tile, 4> &words, Tile first, int64_t parts) {
   std::vector<Tile> some(words.begin(), words.end());
   for (int64_t left = 8; left > parts && some.size() > 1; left /= 2) {
     Tile isUpper = first % left >= left / 2;
@@ -73,10 +73,10 @@ static Tile halvesOf(const std::array<Tile, 4> &words, Tile first, int64_t parts
 Tile kept(Tile key, Tile row, Tile units, Tile column, int64_t columns, Tile threshold) {
   const int64_t R = row.extent(0), piece = std::gcd(columns, unit);
   Tile least = cast(threshold, i32);
-  if (piece < lanes) {                                                                   // one number per element
-    Tile c = column + iota(columns, i64);                                                // (C)
-    Tile number = (unsqueeze(row, -1) * units + c / unit) * lanes + c % lanes;           // (R, C)
-    return halvesOf(random_words(key, number), cast(c % unit / lanes, i32), 1) >= least; // (R, C)
+  if (piece < lanes) {                                                                       // one number per element
+    Tile c = column + iota(columns, i64);                                                    // (C)
+    Tile number = (unsqueeze(row, -1) * units + c / unit) * lanes + c % lanes;               // (R, C)
+    return selectHalves(random_words(key, number), cast(c % unit / lanes, i32), 1) >= least; // (R, C)
   }
   // Pieces within one unit each, so that each has 16 numbers; and their offset in the unit.
   const int64_t pieces = columns / piece, parts = piece / lanes;
@@ -84,7 +84,7 @@ Tile kept(Tile key, Tile row, Tile units, Tile column, int64_t columns, Tile thr
   Tile place = reshape(c / unit, {pieces, 1, 1});                                        // (P, 1, 1)
   Tile number = (reshape(row * units, {R, 1, 1, 1}) + place) * lanes + iota(lanes, i64); // (R, P, 1, 16)
   Tile first = reshape(cast(c % unit / lanes, i32), {pieces, 1, 1});                     // (P, 1, 1)
-  Tile bits = halvesOf(random_words(key, number), first, parts);                         // (R, P, parts, 16)
+  Tile bits = selectHalves(random_words(key, number), first, parts);                     // (R, P, parts, 16)
   return reshape(bits >= least, {R, columns});
 }
 
@@ -92,7 +92,7 @@ Tile kept(const DropoutArgs &args, Tile n, int64_t rows, Tile C, Tile column, in
   Tile place = n + iota(rows, i64);                                 // (R)
   Tile sequence = load(args.rngState, {1}, {}) + place / args.time; // (R)
   Tile row = sequence * args.maxLength + place % args.time;         // (R)
-  return kept(load(args.rngState, {0}, {}), row, unitsOf(C), column, columns, args.threshold);
+  return kept(load(args.rngState, {0}, {}), row, countUnits(C), column, columns, args.threshold);
 }
 
 Tile dropped(Tile x, DropoutMode drop, const DropoutArgs &args, Tile n, Tile C, Tile column) {

@@ -58,7 +58,7 @@ struct Dropout {
 enum class DropoutMode { off, scale_only, random };
 /// Names of the modes, in the order of the enumeration.
 inline const std::vector<std::string> dropoutModeNames = {"off", "scale_only", "random"};
-DropoutMode dropoutModeOf(const std::optional<Dropout> &dropout);
+DropoutMode chooseDropoutMode(const std::optional<Dropout> &dropout);
 
 /// Dropout as arguments of a kernel, in this order.
 struct DropoutArgs {
@@ -77,7 +77,7 @@ void appendArgs(std::vector<Arg> &args, const std::optional<Dropout> &dropout, c
 void expectDropout(const char *plan, const Dropout &dropout, int64_t N);
 
 /// Number of 128-element units of a row of C elements.
-Tile unitsOf(Tile C);
+Tile countUnits(Tile C);
 /// Keep mask (R, columns) boolean of the rows `row` (R) i64, each `units` long, from `column` on. `column` is a
 /// multiple of the largest power of two, up to 128, that divides `columns`.
 Tile kept(Tile key, Tile row, Tile units, Tile column, int64_t columns, Tile threshold);

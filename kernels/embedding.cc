@@ -132,8 +132,8 @@ Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRe
   expectPositions("embedding", "wpe", wpe, T);
   const int64_t N = out.extents[0];
   const EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
-  return {.launches = {launchOf(embeddingKernel, chosen, programs(cdiv(N, chosen.rows)),
-                                {target.varying(tokens), wte, wpe, out, T})}};
+  return {.launches = {makeLaunch(embeddingKernel, chosen, programs(cdiv(N, chosen.rows)),
+                                  {target.varying(tokens), wte, wpe, out, T})}};
 }
 
 Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &out,
@@ -147,7 +147,7 @@ Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const Tenso
     expectDropout(plan, *terms.dropout, N);
   EmbeddingSumConfig chosen = config.value_or(EmbeddingSumConfig{.rows = pickEmbedding(target).rows});
   chosen.places = !terms.places ? Places::none : terms.positions ? Places::given : Places::in_order;
-  chosen.dropout = dropoutModeOf(terms.dropout);
+  chosen.dropout = chooseDropoutMode(terms.dropout);
   std::vector<Arg> args = {target.varying(tokens),
                            wte,
                            target.varying(terms.positions.value_or(tokens)),
@@ -156,7 +156,7 @@ Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const Tenso
                            T,
                            terms.scale};
   appendArgs(args, terms.dropout, out);
-  return {.launches = {launchOf(embeddingSumKernel, chosen, programs(cdiv(N, chosen.rows)), args)}};
+  return {.launches = {makeLaunch(embeddingSumKernel, chosen, programs(cdiv(N, chosen.rows)), args)}};
 }
 
 Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout, const TensorRef &dwte,
@@ -166,9 +166,9 @@ Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const 
   EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
   chosen.accumulate = accumulate;
   chosen.scaled = scale != 1;
-  return {.launches = {launchOf(tokenGradientKernel, chosen, programs(U),
-                                {target.varying(index.tokens), target.varying(index.starts),
-                                 target.varying(index.positions), dout, dwte, scale})}};
+  return {.launches = {makeLaunch(tokenGradientKernel, chosen, programs(U),
+                                  {target.varying(index.tokens), target.varying(index.starts),
+                                   target.varying(index.positions), dout, dwte, scale})}};
 }
 
 Plan planPositionGradient(const Target &target, const TensorRef &dout, const TensorRef &dwpe, int64_t T,
@@ -184,8 +184,8 @@ Plan planPositionGradient(const Target &target, const TensorRef &dout, const Ten
   EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
   chosen.accumulate = accumulate;
   const TensorRef written = accumulate ? dwpe.slice(0, 0, T) : dwpe; // rows from T on are set to 0
-  return {.launches = {launchOf(positionGradientKernel, chosen, programs(cdiv(written.extents[0], chosen.rows)),
-                                {dout.reshape({N / T, T, C}), written})}};
+  return {.launches = {makeLaunch(positionGradientKernel, chosen, programs(cdiv(written.extents[0], chosen.rows)),
+                                  {dout.reshape({N / T, T, C}), written})}};
 }
 
 } // namespace kiln

@@ -53,7 +53,7 @@ Plan planGelu(const Target &target, const TensorRef &x, const TensorRef &out, co
   checkOperands(geluKernel, {x, out});
   const GeluConfig chosen = config.value_or(pickGelu(target, x.extents[0]));
   const int64_t count = cdiv(x.extents[0], chosen.block);
-  return {.launches = {launchOf(geluKernel, chosen, programs(count), {x, out})}};
+  return {.launches = {makeLaunch(geluKernel, chosen, programs(count), {x, out})}};
 }
 
 Plan planGeluBackward(const Target &target, const TensorRef &x, const TensorRef &dout, const TensorRef &dx,
@@ -61,7 +61,7 @@ Plan planGeluBackward(const Target &target, const TensorRef &x, const TensorRef 
   checkOperands(geluBackwardKernel, {x, dout, dx});
   const GeluConfig chosen = config.value_or(pickGelu(target, x.extents[0]));
   const int64_t count = cdiv(x.extents[0], chosen.block);
-  return {.launches = {launchOf(geluBackwardKernel, chosen, programs(count), {x, dout, dx})}};
+  return {.launches = {makeLaunch(geluBackwardKernel, chosen, programs(count), {x, dout, dx})}};
 }
 
 } // namespace kiln

@@ -51,7 +51,7 @@ const Kernel gradientNormsKernel = kernel("gradient_norms", gradientNorms,
                                            "record (16) f32, with the factor 1 / loss scale", "norms (G) f32"},
                                           groupFields());
 
-GroupChunks chunksOf(std::vector<GroupRange> ranges, int64_t groups, int64_t chunk) {
+GroupChunks cutIntoChunks(std::vector<GroupRange> ranges, int64_t groups, int64_t chunk) {
   std::stable_sort(ranges.begin(), ranges.end(), [](const auto &a, const auto &b) { return a.group < b.group; });
   GroupChunks chunks;
   auto range = ranges.begin();

@@ -27,10 +27,10 @@ struct GroupChunks {
   std::vector<int64_t> begins, ends, firsts;
 };
 /// Cuts the ranges of `groups` groups into chunks of at most `chunk` elements, group by group.
-GroupChunks chunksOf(std::vector<GroupRange> ranges, int64_t groups, int64_t chunk = 65536);
+GroupChunks cutIntoChunks(std::vector<GroupRange> ranges, int64_t groups, int64_t chunk = 65536);
 
 /// norms[i] = √Σ g² · unscale over the elements of group i. g (n); begins, ends (P) and firsts (G + 1) i64 from
-/// chunksOf(); record (stepFields) f32, from which `unscale` is read; norms (G) f32. Workspace: P f32.
+/// cutIntoChunks(); record (stepFields) f32, from which `unscale` is read; norms (G) f32. Workspace: P f32.
 Plan planGradientNorms(const Target &target, const TensorRef &g, const TensorRef &begins, const TensorRef &ends,
                        const TensorRef &firsts, const TensorRef &record, const TensorRef &norms,
                        const std::optional<GradientSquaresConfig> &config = {});

@@ -260,8 +260,8 @@ Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &ga
   checkOperands(layernormKernel, {x, ifAffine(options, gamma), ifAffine(options, beta), out, mean, rstd});
   expectOptions("layernorm", x, options);
   const LayerNormConfig chosen = choose(target, x, options, config);
-  return {.launches = {launchOf(layernormKernel, chosen, programs(cdiv(x.extents[0], chosen.rows)),
-                                {x, gamma, beta, out, target.varying(mean), target.varying(rstd), options.epsilon})}};
+  return {.launches = {makeLaunch(layernormKernel, chosen, programs(cdiv(x.extents[0], chosen.rows)),
+                                  {x, gamma, beta, out, target.varying(mean), target.varying(rstd), options.epsilon})}};
 }
 
 Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const TensorRef &delta, const TensorRef &gamma,
@@ -272,7 +272,7 @@ Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const Tenso
                 {x, delta, ifAffine(options, gamma), ifAffine(options, beta), sum, out, mean, rstd});
   expectOptions("residual_layernorm", x, options);
   const LayerNormConfig chosen = choose(target, x, options, config);
-  return {.launches = {launchOf(
+  return {.launches = {makeLaunch(
               residualLayernormKernel, chosen, programs(cdiv(x.extents[0], chosen.rows)),
               {x, delta, gamma, beta, sum, out, target.varying(mean), target.varying(rstd), options.epsilon})}};
 }
@@ -304,12 +304,12 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
   chosen.affine = options.affine;
   if (accumulate.parts)
     expectShape(plan, "parts", *accumulate.parts, {2, P, C});
-  const auto partsOf = [&](int which) {
+  const auto partialSums = [&](int which) {
     return accumulate.parts ? Arg(accumulate.parts->select(0, which)) : Arg::workspace(which * bytes, f32, {P, C});
   };
-  Launch rows = launchOf(layernormBackwardKernel, chosen, programs(P),
-                         {dout, x, gamma, target.varying(mean), target.varying(rstd), accumulate.residual.value_or(dx),
-                          dx, partsOf(0), partsOf(1), options.epsilon});
+  Launch rows = makeLaunch(layernormBackwardKernel, chosen, programs(P),
+                           {dout, x, gamma, target.varying(mean), target.varying(rstd),
+                            accumulate.residual.value_or(dx), dx, partialSums(0), partialSums(1), options.epsilon});
   Plan backward = {.launches = {rows}, .workspaceBytes = accumulate.parts ? 0 : 2 * bytes};
   if (!options.affine || accumulate.parts)
     return backward;

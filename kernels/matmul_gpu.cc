@@ -154,7 +154,7 @@ struct Occupancy {
 
 /// Two CTAs per SM hide each other's waits. Then the pipeline has as many stages as fit, up to four. The accumulators
 /// go through shared memory to the rows that are stored, as f32 if these are.
-static Occupancy fitOf(const GpuFacts &gpu, const TileShape &shape, int64_t stageBytes) {
+static Occupancy computeOccupancy(const GpuFacts &gpu, const TileShape &shape, int64_t stageBytes) {
   if (int64_t{4} * shape.bm * shape.bn > gpu.ctaSharedBytes)
     return {};
   const int64_t byRegisters = std::max<int64_t>(1, gpu.registers / (countRegisters(shape) * 32 * shape.warps));
@@ -205,7 +205,7 @@ static double productCycles(const GpuFacts &gpu, SmRates rates, const Product &e
     rates.multiplyAdds = tensorCores.wgmma;
     rates.multiplyAddsPerMma = tensorCores.wgmmaInstruction;
   }
-  const Occupancy fit = fitOf(gpu, shape, (shape.bm + shape.bn) * config.bk * bytesOf(e.type));
+  const Occupancy fit = computeOccupancy(gpu, shape, (shape.bm + shape.bn) * config.bk * bytesOf(e.type));
   if (fit.stages < 2)
     return std::numeric_limits<double>::infinity();
   const auto countTiles = [&](int64_t M, int64_t N) { return cdiv(M, shape.bm) * cdiv(N, shape.bn) * e.parts; };
@@ -247,7 +247,7 @@ bool prefersPersistent(const GpuFacts &gpu, const MatmulConfig &config, Type typ
   const int64_t size = bytesOf(type), stageBytes = (shape.bm + shape.bn) * config.bk * size;
   const int64_t slots = config.stages >= costs.maxStages ? 2 : 1; // that are empty while the first loads run
   return usesWarpgroups(gpu, type, shape) && tiles > costs.persistentTiles * gpu.sms && tiles <= costs.maxTiles &&
-         config.stages > 1 && fitOf(gpu, shape, stageBytes).ctas == 1 &&
+         config.stages > 1 && computeOccupancy(gpu, shape, stageBytes).ctas == 1 &&
          std::min(shape.bm, shape.bn) * bytesOf(stored) <= slots * config.bk * size;
 }
 

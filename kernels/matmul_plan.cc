@@ -101,8 +101,9 @@ static MatmulConfig choose(const Target &target, Layout layout, Extents e, const
 
 /// One launch over the tiles of C.
 static Plan planTiles(const Kernel &kernel, Extents e, const MatmulConfig &config, std::vector<Arg> args) {
-  return {.launches = {launchOf(kernel, config, programs(cdiv(e.M, config.bm), cdiv(e.N, config.bn)), std::move(args),
-                                2.0 * static_cast<double>(e.M) * static_cast<double>(e.N) * static_cast<double>(e.K))}};
+  return {
+      .launches = {makeLaunch(kernel, config, programs(cdiv(e.M, config.bm), cdiv(e.N, config.bn)), std::move(args),
+                              2.0 * static_cast<double>(e.M) * static_cast<double>(e.N) * static_cast<double>(e.K))}};
 }
 
 /// Row tiles of a band. The CTAs that a GPU runs at the same time read the rows of A of a band, and as many columns of
@@ -193,7 +194,7 @@ Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef
 Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
                 const LinearEpilogue &epilogue, const std::optional<MatmulConfig> &config) {
   const auto &[bias, activation, preact, dropout, residual] = epilogue;
-  const DropoutMode drop = dropoutModeOf(dropout);
+  const DropoutMode drop = chooseDropoutMode(dropout);
   if (drop == DropoutMode::off && activation == Activation::none && !preact) {
     if (!bias && !residual)
       return planMatmul(target, layout, a, b, c, false, config);
@@ -222,7 +223,7 @@ Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const T
 Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
                         const LinearBackward &backward, const std::optional<MatmulConfig> &config) {
   const auto &[activation, from, dropout] = backward;
-  const DropoutMode drop = dropoutModeOf(dropout);
+  const DropoutMode drop = chooseDropoutMode(dropout);
   if (drop == DropoutMode::off && activation == Activation::none)
     return planMatmul(target, layout, a, b, c, false, config);
   if (drop == DropoutMode::off && activation == Activation::gelu && from)
@@ -355,11 +356,11 @@ Plan planWeightGradients(const Target &target, const std::vector<WeightGradient>
                          const std::optional<MatmulConfig> &config) {
   const bool together = target.visit([](const CpuFacts &) { return false; }, [](const GpuFacts &) { return true; });
   const auto areAlike = [&](const WeightGradient &a, const WeightGradient &b) {
-    const auto typesOf = [](const WeightGradient &one) {
+    const auto listTypes = [](const WeightGradient &one) {
       return std::tuple(one.x.type, one.dw.type, one.db ? std::optional(one.db->type) : std::nullopt);
     };
     return a.x.rank() == 2 && b.x.rank() == 2 && target.bucket(a.x.extents[0]) == target.bucket(b.x.extents[0]) &&
-           typesOf(a) == typesOf(b);
+           listTypes(a) == listTypes(b);
   };
   std::vector<std::vector<WeightGradient>> groups;
   for (const WeightGradient &one : all) {

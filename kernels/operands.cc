@@ -27,7 +27,7 @@ int64_t NamedExtents::operator[](std::string_view name) const {
 static bool isNumber(std::string_view term) { return term[0] >= '0' && term[0] <= '9'; }
 
 /// The value of `N`, `16` or `U + 1`, or nothing if a name has no number.
-static std::optional<int64_t> valueOf(std::string_view extent, const NamedExtents &known) {
+static std::optional<int64_t> findExtent(std::string_view extent, const NamedExtents &known) {
   int64_t value = 0;
   for (size_t begin = 0, end = 0; end < extent.size(); begin = end + 3) { // ` + ` and ` / ` are between terms
     end = std::min(extent.find(' ', begin), extent.size());
@@ -50,7 +50,7 @@ static std::optional<int64_t> valueOf(std::string_view extent, const NamedExtent
 Shape ArgumentForm::shape(const NamedExtents &known) const {
   Shape shape;
   for (const std::string &extent : extents) {
-    const std::optional<int64_t> value = valueOf(extent, known);
+    const std::optional<int64_t> value = findExtent(extent, known);
     if (!value)
       throw Error("expected extents for '" + name + "', but got none for '" + extent + "'");
     shape.push_back(*value);
@@ -135,40 +135,40 @@ void expectShape(const char *plan, const char *operand, const TensorRef &tensor,
     fail(plan, operand, "of shape " + textOf(extents), textOf(tensor.extents));
 }
 
-static size_t rankOf(const Operand &operand, const ArgumentForm &form) {
+static size_t rankWithin(const Operand &operand, const ArgumentForm &form) {
   return form.extents.size() - operand.isOnePart;
 }
 
 /// The form of dimension `axis` of the operand, as it is stored.
-static const std::string &extentOf(const Operand &operand, const ArgumentForm &form, size_t axis) {
-  const size_t rank = rankOf(operand, form);
+static const std::string &nameExtent(const Operand &operand, const ArgumentForm &form, size_t axis) {
+  const size_t rank = rankWithin(operand, form);
   const bool isSwapped = operand.isTransposed && axis + 2 >= rank;
   return form.extents[(isSwapped ? 2 * rank - 3 - axis : axis) + operand.isOnePart];
 }
 
 /// Gives names without a number the operand's extents.
 static void bind(const Operand &operand, const ArgumentForm &form, NamedExtents &known) {
-  if (!operand.tensor || operand.tensor->extents.size() != rankOf(operand, form))
+  if (!operand.tensor || operand.tensor->extents.size() != rankWithin(operand, form))
     return;
   for (size_t axis = 0; axis < operand.tensor->extents.size(); ++axis)
-    if (const std::string &extent = extentOf(operand, form, axis);
+    if (const std::string &extent = nameExtent(operand, form, axis);
         !isNumber(extent) && extent.find(' ') == std::string::npos && !known.find(extent))
       known.set(extent, operand.tensor->extents[axis]);
 }
 
 static void expectFit(const char *plan, const Operand &operand, const ArgumentForm &form, const NamedExtents &known) {
   const Shape &got = operand.tensor->extents;
-  bool fits = got.size() == rankOf(operand, form);
+  bool fits = got.size() == rankWithin(operand, form);
   for (size_t axis = 0; fits && axis < got.size(); ++axis) {
     const bool isBroadcast = axis < operand.broadcast && got[axis] == 1;
-    fits = isBroadcast || valueOf(extentOf(operand, form, axis), known).value_or(got[axis]) == got[axis];
+    fits = isBroadcast || findExtent(nameExtent(operand, form, axis), known).value_or(got[axis]) == got[axis];
   }
   if (fits)
     return;
   std::string expected; // `2x12xTkx64`: numbers, and names without a number
-  for (size_t axis = 0; axis < rankOf(operand, form); ++axis) {
-    const std::string &extent = extentOf(operand, form, axis);
-    const std::optional<int64_t> value = valueOf(extent, known);
+  for (size_t axis = 0; axis < rankWithin(operand, form); ++axis) {
+    const std::string &extent = nameExtent(operand, form, axis);
+    const std::optional<int64_t> value = findExtent(extent, known);
     expected += (axis ? "x" : "") + (value ? std::to_string(*value) : extent);
   }
   fail(plan, form.name, "of shape " + expected, textOf(got));

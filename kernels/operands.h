@@ -84,7 +84,8 @@ void expectShape(const char *plan, const char *operand, const TensorRef &tensor,
 
 /// A launch of a kernel with a config.
 template <class Config>
-Launch launchOf(const Kernel &kernel, const Config &config, const Grid &grid, std::vector<Arg> args, double flops = 0) {
+Launch makeLaunch(const Kernel &kernel, const Config &config, const Grid &grid, std::vector<Arg> args,
+                  double flops = 0) {
   return {&kernel, textOf(kernel.fields, config), grid, std::move(args), flops};
 }
 

@@ -49,8 +49,8 @@ const Kernel outliersKernel =
 Plan planOutliers(const TensorRef &record, const TensorRef &window, double lossFactor, const OutlierLimits &limits) {
   checkOperands(outliersKernel, {record, window});
   const auto scalar = [](double value) { return Arg(static_cast<float>(value)); };
-  return {.launches = {launchOf(outliersKernel, OutlierConfig(), programs(1),
-                                {record, window, scalar(lossFactor), scalar(limits.loss), scalar(limits.norm)})}};
+  return {.launches = {makeLaunch(outliersKernel, OutlierConfig(), programs(1),
+                                  {record, window, scalar(lossFactor), scalar(limits.loss), scalar(limits.norm)})}};
 }
 
 } // namespace kiln

@@ -131,13 +131,13 @@ static Plan planHeadProduct(const Target &target, Layout layout, const TensorRef
   config.tb = tile.tb;
   config.group = static_cast<int>(heads.group);
   config.sumGroup = heads.sumGroup;
-  return {.launches = {launchOf(headProductKernel, config,
-                                programs(cdiv(M, config.bm), cdiv(N, config.bn), c.extents[0] * c.extents[1]),
-                                {inA.value_or(a), b, inC.value_or(c), scale})}};
+  return {.launches = {makeLaunch(headProductKernel, config,
+                                  programs(cdiv(M, config.bm), cdiv(N, config.bn), c.extents[0] * c.extents[1]),
+                                  {inA.value_or(a), b, inC.value_or(c), scale})}};
 }
 
 /// The config of the kernels whose tiles have whole rows of weights.
-static AttentionConfig rowsOf(const Target &target, const AttentionExtents &s, const AttentionMask &mask) {
+static AttentionConfig chooseRows(const Target &target, const AttentionExtents &s, const AttentionMask &mask) {
   AttentionConfig rows = configFor({}, {}, s, mask);
   const auto onCpu = static_cast<int>(std::clamp<int64_t>(8192 / target.bucket(s.Tk), 1, 32));
   rows.bm = pickWholeRows(target, onCpu, s.Tk);
@@ -154,13 +154,13 @@ Plan planPlainAttention(const Target &target, const TensorRef &q, const TensorRe
   const char *plan = "plain_attention";
   const AttentionExtents s = expectHeads(plan, q, k, v, o, {}, mask, scale);
   expectStored(plan, weights, s);
-  const AttentionConfig rows = rowsOf(target, s, mask);
+  const AttentionConfig rows = chooseRows(target, s, mask);
   const bool drops = rows.dropout != DropoutMode::off;
   const Arg dropped = drops ? Arg::workspace(0, f32, weights.extents) : Arg(weights);
   std::vector<Arg> args = {weights, dropped, mask.ranges.value_or(weights), wholeMask(mask, s, weights)};
   appendDropout(args, mask, weights);
   Plan all = planHeadProduct(target, Layout::nt, q, k, weights, scale, {s.H / s.Hk});
-  all += Plan{.launches = {launchOf(maskedSoftmaxKernel, rows, programs(cdiv(s.Tq, rows.bm), s.H, s.B), args)},
+  all += Plan{.launches = {makeLaunch(maskedSoftmaxKernel, rows, programs(cdiv(s.Tq, rows.bm), s.H, s.B), args)},
               .workspaceBytes = drops ? weights.bytes() : 0};
   all += planHeadProduct(target, Layout::nn, weights, v, o, 1, {s.H / s.Hk}, dropped);
   return all;
@@ -175,12 +175,13 @@ Plan planPlainAttentionBackward(const Target &target, const PlainAttentionSaved 
   checkOperands(attentionBackwardKernel, {q, k, v, {}, dout, {}, {}, {}, {}, {}, dq, dk, dv}, plan);
   const int64_t group = s.H / s.Hk;
   const Arg dweights = Arg::workspace(0, f32, weights.extents);
-  const AttentionConfig rows = rowsOf(target, s, mask);
+  const AttentionConfig rows = chooseRows(target, s, mask);
   std::vector<Arg> args = {weights, dweights};
   appendDropout(args, mask, weights);
   Plan all = planHeadProduct(target, Layout::nt, dout, v, weights, 1, {group}, {}, dweights);
-  all += Plan{.launches = {launchOf(maskedSoftmaxBackwardKernel, rows, programs(cdiv(s.Tq, rows.bm), s.H, s.B), args)},
-              .workspaceBytes = weights.bytes()};
+  all +=
+      Plan{.launches = {makeLaunch(maskedSoftmaxBackwardKernel, rows, programs(cdiv(s.Tq, rows.bm), s.H, s.B), args)},
+           .workspaceBytes = weights.bytes()};
   all += planHeadProduct(target, Layout::nn, weights, k, dq, scale, {group}, dweights);
   all += planHeadProduct(target, Layout::tn, weights, q, dk, scale, {group, /*sumGroup=*/true}, dweights);
   all += planHeadProduct(target, Layout::tn, weights, dout, dv, 1, {group, /*sumGroup=*/true});

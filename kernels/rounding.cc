@@ -8,10 +8,10 @@ namespace kiln {
 struct Spacing {
   double half, smallest;
 };
-static Spacing spacingOf(Type type) { return type == bf16 ? Spacing{0x1p-8, 0x1p-133} : Spacing{0x1p-11, 0x1p-24}; }
+static Spacing findSpacing(Type type) { return type == bf16 ? Spacing{0x1p-8, 0x1p-133} : Spacing{0x1p-11, 0x1p-24}; }
 
 Tile roundStochastically(Tile x, Type type, Tile uniform) {
-  const Spacing spacing = spacingOf(type);
+  const Spacing spacing = findSpacing(type);
 
   // 1. The nearest number, and the remainder of x, which is exact because it consists of the last digits of x.
   Tile nearest = cast(x, type), near = cast(nearest, f32);

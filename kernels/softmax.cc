@@ -31,7 +31,7 @@ Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out,
   checkOperands(softmaxKernel, {x, out});
   const SoftmaxConfig chosen = config.value_or(pickSoftmax(target, x.extents[1]));
   const int64_t count = cdiv(x.extents[0], chosen.rows);
-  return {.launches = {launchOf(softmaxKernel, chosen, programs(count), {x, out})}};
+  return {.launches = {makeLaunch(softmaxKernel, chosen, programs(count), {x, out})}};
 }
 
 } // namespace kiln

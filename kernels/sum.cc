@@ -62,7 +62,7 @@ Launch launchSum(const Target &target, const Arg &partials, const TensorRef &out
   const int64_t M = out.extents[0], N = out.extents[1];
   SumConfig chosen = config.value_or(pickSum(target, partials.ref.extents[0], N));
   chosen.accumulate = accumulate;
-  return launchOf(sumPartialsKernel, chosen, programs(cdiv(N, chosen.block), cdiv(M, chosen.rows)), {partials, out});
+  return makeLaunch(sumPartialsKernel, chosen, programs(cdiv(N, chosen.block), cdiv(M, chosen.rows)), {partials, out});
 }
 
 std::vector<Launch> launchSums(const Target &target, const PartialSum &first, const PartialSum &second,
@@ -84,8 +84,8 @@ std::vector<Launch> launchSums(const Target &target, const PartialSum &first, co
   const int64_t N = one.out.extents[1], M = other.out.extents[1];
   SumConfig chosen = pickSum(target, one.partials.ref.extents[0], std::max(N, M));
   chosen.accumulate = accumulate;
-  return {launchOf(sumPairKernel, chosen, programs(cdiv(N, chosen.block) + cdiv(M, chosen.block)),
-                   {one.partials, one.out, other.partials, other.out})};
+  return {makeLaunch(sumPairKernel, chosen, programs(cdiv(N, chosen.block) + cdiv(M, chosen.block)),
+                     {one.partials, one.out, other.partials, other.out})};
 }
 
 /// out[0] (+)= scale · Σ x: BLOCK running sums, then their sum.
@@ -111,7 +111,7 @@ Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, f
   checkOperands(totalKernel, {x, out});
   TotalConfig chosen = config.value_or(pickTotal(target, x.extents[0]));
   chosen.accumulate = accumulate;
-  return {.launches = {launchOf(totalKernel, chosen, programs(1), {target.varying(x), out, scale})}};
+  return {.launches = {makeLaunch(totalKernel, chosen, programs(1), {target.varying(x), out, scale})}};
 }
 
 } // namespace kiln

@@ -18,12 +18,12 @@ static std::vector<Field> fields() {
           field("stochastic", &PrecisionConfig::stochastic, "rounds updated weights stochastically"),
           field("block", &PrecisionConfig::block, "rows and columns of a tile")};
 }
-static Type typeOf(Format format) { return format == Format::f32 ? f32 : format == Format::bf16 ? bf16 : f16; }
+static Type toType(Format format) { return format == Format::f32 ? f32 : format == Format::bf16 ? bf16 : f16; }
 
 // c = a · b with operands in the format and an accumulator in f32. a (M, K), b (K, N), c (M, N), all f32 in memory.
 static void product(View a, View b, View c, PrecisionConfig cfg) {
   const int64_t B = cfg.block;
-  const Type type = typeOf(cfg.format);
+  const Type type = toType(cfg.format);
   Tile m = program_id(0) * B, n = program_id(1) * B;
   Tile acc = zeros(f32, {B, B}); // (B, B)
   for (Tile k : range(0, a.dim(1), B)) {

@@ -65,14 +65,14 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
 
 static const NamedByteModel &named(const ModelOptions &o) { return byteModelNamed(o.model.value_or("base")); }
 
-ByteConfig modelOf(const ModelOptions &o, const std::optional<ByteConfig> &base) {
+ByteConfig chooseModel(const ModelOptions &o, const std::optional<ByteConfig> &base) {
   ByteConfig config = base && !o.model ? *base : named(o).config;
   replaceSizes(config, o);
   verify(config);
   return config;
 }
 
-TrainSettings settingsOf(const ModelOptions &o) { return named(o).settings; }
+TrainSettings chooseSettings(const ModelOptions &o) { return named(o).settings; }
 
 //===-- Training and information --------------------------------------------------------------------------------===//
 
@@ -88,7 +88,7 @@ struct Start {
 /// The checkpoint's state and model. Flags may repeat the model's properties, but not change them.
 static Start resume(const TrainOptions &options, const RunFolder &folder) {
   Start start = folder.read([](const std::string &path) { return Start{readByteConfig(path), readRunState(path)}; });
-  const ByteConfig asked = modelOf(options.model, start.config);
+  const ByteConfig asked = chooseModel(options.model, start.config);
   expectModel(asked.sameModel(start.config), "the checkpoint's model", start.config, asked);
   start.notes = goOnWith(start.state, applied(options, start.state.settings));
   return start;
@@ -98,9 +98,9 @@ void train(const TrainOptions &options) {
   verify(static_cast<const RunOptions &>(options));
   verify(options, options);
   expectNoBatchTokens(options);
-  Start start = {modelOf(options.model), {}};
+  Start start = {chooseModel(options.model), {}};
   if (!options.resume)
-    start.state.settings = applied(options, settingsOf(options.model));
+    start.state.settings = applied(options, chooseSettings(options.model));
   RunFolder folder(options, openRanks());
   if (options.resume)
     start = resume(options, folder);
@@ -113,7 +113,7 @@ void train(const TrainOptions &options) {
   start.config.tables = options.tables;
   start.config.linears = options.linears.value_or(start.config.linears);
   const ByteNetwork network(start.config);
-  LanguageData bytes({.data = options.data, .llmcRows = llmcRowsOf(settings)}, start.config.context, settings.seed);
+  LanguageData bytes({.data = options.data, .llmcRows = rowsOfLlmc(settings)}, start.config.context, settings.seed);
   ShiftedData data(bytes, start.config.context);
   const uint64_t seed = settings.seed;
   kiln::train(Run{.options = options,
@@ -127,8 +127,8 @@ void train(const TrainOptions &options) {
 
 void info(const InfoOptions &options) {
   expectNoBatchTokens(options.settings);
-  TrainSettings settings = applied(options.settings, settingsOf(options.model));
-  const ByteConfig config = configured(modelOf(options.model), settings);
+  TrainSettings settings = applied(options.settings, chooseSettings(options.model));
+  const ByteConfig config = configured(chooseModel(options.model), settings);
   const ByteNetwork network(config);
   std::string text = fmt::format("model        {}\n\n{}\n", textOf(config), kiln::textOf(network.parameters()));
   const std::shared_ptr<Device> device = openDevice(options.machine);
@@ -154,7 +154,7 @@ void sample(const SampleOptions &options) {
   const std::string checkpoint = newestCheckpoint(options.folder).value_or(options.folder);
   const RunState state = readRunState(checkpoint);
   ByteConfig config = readByteConfig(checkpoint);
-  config.dropout = dropoutOf(state.settings);
+  config.dropout = getDropout(state.settings);
   const ByteNetwork network(config);
   const std::shared_ptr<Device> device = openDevice(options.machine);
   const Tensor weights = uploaded(device, network, readBuffers(checkpoint, network).values);

@@ -50,8 +50,8 @@ void sample(const SampleOptions &options);
 void info(const InfoOptions &options);
 
 /// The model of the options; missing sizes come from `base`, or from the preset.
-ByteConfig modelOf(const ModelOptions &options, const std::optional<ByteConfig> &base = {});
+ByteConfig chooseModel(const ModelOptions &options, const std::optional<ByteConfig> &base = {});
 /// The preset's settings, by default those of base.
-TrainSettings settingsOf(const ModelOptions &options);
+TrainSettings chooseSettings(const ModelOptions &options);
 
 } // namespace kiln::bytelm

@@ -95,7 +95,7 @@ static BlockNames blockNames(int64_t number) {
 }
 static DecoderNames names() { return {{"bytes.weight", "positions.weight"}, blockNames, {}, layerNames("head")}; }
 
-static DecoderOptions optionsOf(const ByteConfig &c) {
+static DecoderOptions networkOptions(const ByteConfig &c) {
   DecoderOptions o = decoderOptions(c, c.layers, ByteConfig::vocab);
   o.block.mlp = {c.inner, Activation::relu};
   const Init table = {Init::Kind::normal, c.tables == TableInit::torch ? 1 : 0.01};
@@ -119,7 +119,7 @@ static const ByteConfig &verified(const ByteConfig &config) {
 }
 
 ByteNetwork::ByteNetwork(const ByteConfig &config)
-    : DecoderNetwork(names(), optionsOf(verified(config)), config.type, config.decayOn), sizes(config) {}
+    : DecoderNetwork(names(), networkOptions(verified(config)), config.type, config.decayOn), sizes(config) {}
 
 nlohmann::ordered_json ByteNetwork::configJson(Type) const { return kiln::configJson(sizes); }
 

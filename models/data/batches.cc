@@ -42,10 +42,10 @@ public:
       begins = drawNext();
     return begins;
   }
-  int64_t windowsOf(size_t file) const { return (ends[file] - beginOf(file) - 1) / (rows * context); }
+  int64_t countWindows(size_t file) const { return (ends[file] - findBegin(file) - 1) / (rows * context); }
 
 private:
-  int64_t beginOf(size_t file) const { return file == 0 ? 0 : ends[file - 1]; }
+  int64_t findBegin(size_t file) const { return file == 0 ? 0 : ends[file - 1]; }
 
   void shuffle(std::vector<int64_t> &order) {
     for (int64_t i = std::ssize(order) - 1; i > 0; --i)
@@ -60,12 +60,12 @@ private:
     shuffle(files);
     std::vector<int64_t> begins;
     for (const int64_t file : files) {
-      std::vector<int64_t> windows(windowsOf(file));
+      std::vector<int64_t> windows(countWindows(file));
       std::iota(windows.begin(), windows.end(), int64_t{0});
       shuffle(windows);
       for (const int64_t window : windows)
         for (int64_t row = 0; row < rows; ++row)
-          begins.push_back(beginOf(file) + (window * rows + row) * context);
+          begins.push_back(findBegin(file) + (window * rows + row) * context);
     }
     ++next;
     return begins;
@@ -83,12 +83,12 @@ PassOrder llmcOrder(std::vector<int64_t> ends, int64_t context, int64_t rows) {
   const auto passes = std::make_shared<LlmcPasses>(ends, context, rows);
   int64_t windows = 0;
   for (size_t i = 0; i < ends.size(); ++i) {
-    if (passes->windowsOf(i) == 0)
+    if (passes->countWindows(i) == 0)
       throw Error(fmt::format("expected at least {} tokens in each file for {} sequences of {}, but file {} of {} has "
                               "{}",
                               rows * context + 1, rows, context, i + 1, ends.size(),
                               ends[i] - (i == 0 ? 0 : ends[i - 1])));
-    windows += passes->windowsOf(i);
+    windows += passes->countWindows(i);
   }
   return {windows * rows, [passes](int64_t pass) { return passes->draw(pass); }};
 }

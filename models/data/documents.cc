@@ -51,7 +51,7 @@ std::vector<DocumentPlace> findDocuments(const TokenStream &stream, const Docume
 using Header = std::array<int64_t, 7>;
 static constexpr int64_t magic = 0x73636f646e6c696b, version = 1; // "kilndocs"
 
-static Header headerOf(const TokenStream &stream, const DocumentMarks &marks, uint64_t hash, int64_t documents) {
+static Header makeHeader(const TokenStream &stream, const DocumentMarks &marks, uint64_t hash, int64_t documents) {
   return {magic, version, marks.begin, marks.end.value_or(-1), stream.size(), static_cast<int64_t>(hash), documents};
 }
 
@@ -67,7 +67,7 @@ static std::optional<std::vector<DocumentPlace>> readIndex(const std::string &in
     return {};
   file.read(0, header.data(), sizeof(header));
   const int64_t documents = (file.size() - static_cast<int64_t>(sizeof(header))) / sizeof(DocumentPlace);
-  if (header != headerOf(stream, marks, hash, documents))
+  if (header != makeHeader(stream, marks, hash, documents))
     return {};
   std::vector<DocumentPlace> places(documents);
   file.read(sizeof(header), places.data(), documents * static_cast<int64_t>(sizeof(DocumentPlace)));
@@ -77,12 +77,12 @@ static std::optional<std::vector<DocumentPlace>> readIndex(const std::string &in
   return places;
 }
 
-std::vector<DocumentPlace> documentsOf(const TokenStream &stream, const DocumentMarks &marks, const std::string &where,
-                                       const std::string &index, uint64_t hash) {
+std::vector<DocumentPlace> locateDocuments(const TokenStream &stream, const DocumentMarks &marks,
+                                           const std::string &where, const std::string &index, uint64_t hash) {
   if (std::optional<std::vector<DocumentPlace>> known = readIndex(index, stream, marks, hash))
     return std::move(*known);
   std::vector<DocumentPlace> places = findDocuments(stream, marks, where);
-  const Header header = headerOf(stream, marks, hash, std::ssize(places));
+  const Header header = makeHeader(stream, marks, hash, std::ssize(places));
   replaceFile(index, std::vector<Bytes>{{header.data(), sizeof(header)},
                                         {places.data(), std::ssize(places) * int64_t{sizeof(DocumentPlace)}}});
   return places;

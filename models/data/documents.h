@@ -30,8 +30,8 @@ std::vector<DocumentPlace> findDocuments(const TokenStream &stream, const Docume
 
 /// Reads them from the file `index`, if that was written for these marks and for a stream of this size and `hash`.
 /// Otherwise it searches and writes the file.
-std::vector<DocumentPlace> documentsOf(const TokenStream &stream, const DocumentMarks &marks, const std::string &where,
-                                       const std::string &index, uint64_t hash);
+std::vector<DocumentPlace> locateDocuments(const TokenStream &stream, const DocumentMarks &marks,
+                                           const std::string &where, const std::string &index, uint64_t hash);
 
 //===-- Rows of documents ---------------------------------------------------------------------------------------===//
 // Documents of a token stream as rows of batches: one in each row, padded, or several packed into a row, each with the

@@ -46,7 +46,7 @@ static std::string thisProcess() {
   return fmt::format("process {} on '{}'", ::getpid(), host.data());
 }
 
-static std::string ownerOf(int file) {
+static std::string readOwner(int file) {
   std::array<char, 512> text = {};
   const ssize_t size = ::pread(file, text.data(), text.size(), 0);
   return size > 0 ? std::string(text.data(), static_cast<size_t>(size)) : "another process"; // not written yet
@@ -110,7 +110,7 @@ bool FolderLock::tryLock() {
     if (errno == EINTR)
       continue;
     const int error = errno;
-    const std::string owner = ownerOf(opened);
+    const std::string owner = readOwner(opened);
     if (error == EWOULDBLOCK) {
       ::close(opened);
       throw Error(fmt::format("expected a folder that no other run uses, but {} writes to '{}'", owner, folder));

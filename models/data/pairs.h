@@ -38,14 +38,14 @@ public:
   /// and `source ranges`, as in models/nn/encoder_decoder.h.
   HostBatch batch(int64_t number);
   /// Its shape, without making it.
-  BatchShape shape(int64_t number) { return shapeOf(drawn(number)); }
+  BatchShape shape(int64_t number) { return batchShape(drawn(number)); }
   /// The targets in it.
   int64_t targets(int64_t number);
 
 private:
   /// Its index among the batches of its pass, after that pass was shuffled.
   int64_t drawn(int64_t number);
-  BatchShape shapeOf(int64_t batch) const;
+  BatchShape batchShape(int64_t batch) const;
 
   std::vector<TokenPair> pairs; // from the shortest to the longest
   PairMarks marks;

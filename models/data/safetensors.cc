@@ -24,7 +24,7 @@ int64_t HostTensor::bytes() const { return count(extents) * bytesOf(type); }
 
 static std::string checksumKey(const std::string &name) { return "kiln.xxh3." + name; }
 
-std::map<std::string, std::string> checksumsOf(const std::vector<HostTensor> &tensors) {
+std::map<std::string, std::string> computeChecksums(const std::vector<HostTensor> &tensors) {
   std::map<std::string, std::string> checksums;
   std::vector<char> place;
   for (const HostTensor &t : tensors)
@@ -33,7 +33,7 @@ std::map<std::string, std::string> checksumsOf(const std::vector<HostTensor> &te
   return checksums;
 }
 
-std::map<std::string, std::string> blankChecksumsOf(const std::vector<HostTensor> &tensors) {
+std::map<std::string, std::string> blankChecksums(const std::vector<HostTensor> &tensors) {
   std::map<std::string, std::string> checksums;
   for (const HostTensor &t : tensors)
     checksums.emplace(checksumKey(t.name), checksum(""));
@@ -41,8 +41,8 @@ std::map<std::string, std::string> blankChecksumsOf(const std::vector<HostTensor
 }
 
 /// The header of a file with its length before it; the tensors follow.
-static std::string headerOf(const std::vector<HostTensor> &tensors,
-                            const std::map<std::string, std::string> &metadata) {
+static std::string writeHeader(const std::vector<HostTensor> &tensors,
+                               const std::map<std::string, std::string> &metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty())
     header["__metadata__"] = metadata;
@@ -60,7 +60,7 @@ static std::string headerOf(const std::vector<HostTensor> &tensors,
 
 std::map<std::string, std::string> writeSafetensors(const std::string &path, const std::vector<HostTensor> &tensors,
                                                     const std::map<std::string, std::string> &metadata) {
-  const std::string header = headerOf(tensors, metadata);
+  const std::string header = writeHeader(tensors, metadata);
   std::map<std::string, std::string> checksums;
   std::vector<char> place;
   writeSynced(path, 1 + std::ssize(tensors), [&](int64_t i) -> Bytes {
@@ -77,7 +77,7 @@ std::map<std::string, std::string> writeSafetensors(const std::string &path, con
 
 void replaceMetadata(const std::string &path, const std::vector<HostTensor> &tensors,
                      const std::map<std::string, std::string> &metadata) {
-  const std::string header = headerOf(tensors, metadata);
+  const std::string header = writeHeader(tensors, metadata);
   uint64_t length = 0;
   InputFile(path).read(0, &length, sizeof(length));
   if (length + sizeof(length) != header.size())

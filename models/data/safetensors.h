@@ -30,9 +30,9 @@ struct HostTensor {
 };
 
 /// Metadata with a checksum for each of `tensors`. Safetensors verifies the checksums of a file when it reads.
-std::map<std::string, std::string> checksumsOf(const std::vector<HostTensor> &tensors);
+std::map<std::string, std::string> computeChecksums(const std::vector<HostTensor> &tensors);
 /// As above, with placeholders of the length of a checksum, for use before the tensors are read.
-std::map<std::string, std::string> blankChecksumsOf(const std::vector<HostTensor> &tensors);
+std::map<std::string, std::string> blankChecksums(const std::vector<HostTensor> &tensors);
 
 /// Writes and syncs `path`, in the order given. Each tensor is read once, and no two are in memory at once. Returns
 /// their checksums.

@@ -15,7 +15,7 @@ static constexpr int64_t headerBytes = 256 * sizeof(int32_t);
 static constexpr int32_t narrowMagic = 20240520, narrowVersion = 1, wideMagic = 20240801, wideVersion = 7;
 
 /// The files that match a pattern, sorted by name.
-static std::vector<std::string> filesOf(const std::string &pattern) {
+static std::vector<std::string> findFiles(const std::string &pattern) {
   glob_t found = {};
   const int result = ::glob(pattern.c_str(), 0, nullptr, &found);
   std::vector<std::string> files(found.gl_pathv, found.gl_pathv + (result == 0 ? found.gl_pathc : 0));
@@ -29,7 +29,7 @@ static std::vector<std::string> filesOf(const std::string &pattern) {
 static constexpr int64_t lookedAt = int64_t{1} << 20;
 
 TokenShards::TokenShards(const std::string &pattern, int64_t vocab) : vocab(vocab) {
-  for (const std::string &path : filesOf(pattern)) {
+  for (const std::string &path : findFiles(pattern)) {
     Shard &shard = shards.emplace_back(Shard{path});
     const InputFile file(path);
     shard.bytes = file.size();

@@ -71,15 +71,15 @@ std::vector<std::string> bleuWords(const std::string &line, const BleuOptions &o
 }
 
 /// Counts of the n-grams.
-static std::map<std::vector<std::string>, int64_t> runsOf(const std::vector<std::string> &words, size_t n) {
+static std::map<std::vector<std::string>, int64_t> countNgrams(const std::vector<std::string> &words, size_t n) {
   std::map<std::vector<std::string>, int64_t> counts;
   for (size_t i = 0; i + n <= words.size(); ++i)
     ++counts[{words.begin() + static_cast<int64_t>(i), words.begin() + static_cast<int64_t>(i + n)}];
   return counts;
 }
 
-Bleu bleuOf(const std::vector<std::string> &lines, const std::vector<std::string> &references,
-            const BleuOptions &options) {
+Bleu computeBleu(const std::vector<std::string> &lines, const std::vector<std::string> &references,
+                 const BleuOptions &options) {
   if (lines.size() != references.size())
     throw Error(fmt::format("expected a reference for each of {} lines, but got {} references", lines.size(),
                             references.size()));
@@ -90,8 +90,8 @@ Bleu bleuOf(const std::vector<std::string> &lines, const std::vector<std::string
     bleu.length += std::ssize(words);
     bleu.referenceLength += std::ssize(others);
     for (size_t n = 1; n <= 4; ++n) {
-      const auto theirs = runsOf(others, n);
-      for (const auto &[run, count] : runsOf(words, n)) {
+      const auto theirs = countNgrams(others, n);
+      for (const auto &[run, count] : countNgrams(words, n)) {
         runs[n - 1] += count;
         if (const auto found = theirs.find(run); found != theirs.end())
           matches[n - 1] += std::min(count, found->second);

@@ -29,7 +29,7 @@ struct Bleu {
 std::vector<std::string> bleuWords(const std::string &line, const BleuOptions &options);
 /// BLEU of lines with one reference each. The k-th precision of 0 counts as (1/2)^k of a match. A corpus without words
 /// has 0. Throws Error unless there are as many references as lines.
-Bleu bleuOf(const std::vector<std::string> &lines, const std::vector<std::string> &references,
-            const BleuOptions &options = {});
+Bleu computeBleu(const std::vector<std::string> &lines, const std::vector<std::string> &references,
+                 const BleuOptions &options = {});
 
 } // namespace kiln

@@ -53,7 +53,7 @@ void verify(const GenerationOptions &o) {
 //===-- Streamed text -------------------------------------------------------------------------------------------===//
 
 /// Length of the UTF-8 character that begins with this byte; 0 if none does.
-static size_t lengthOf(unsigned char first) {
+static size_t utf8Length(unsigned char first) {
   return first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
 }
 
@@ -62,7 +62,7 @@ static size_t unfinished(std::string_view text) {
   for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
     if ((byte & 0xc0) != 0x80) // not a continuation byte
-      return lengthOf(byte) > back ? back : 0;
+      return utf8Length(byte) > back ? back : 0;
   }
   return 0;
 }
@@ -102,7 +102,7 @@ std::string TextStream::finish() {
 
 //===-- The command ---------------------------------------------------------------------------------------------===//
 
-static std::string promptOf(const GenerationOptions &o) {
+static std::string readPrompt(const GenerationOptions &o) {
   if (!o.promptFile)
     return o.prompt.value_or("");
   const std::vector<uint8_t> bytes = readWholeText(*o.promptFile == "-" ? "/dev/stdin" : *o.promptFile);
@@ -122,7 +122,7 @@ struct GrowingText {
 void write(const std::string &program, const std::function<Generator(Generator::Options)> &make, const TextForm &form,
            const GenerationOptions &o) {
   verify(o);
-  const std::string prompt = promptOf(o);
+  const std::string prompt = readPrompt(o);
   const std::vector<int32_t> begin = form.encode(prompt);
   // In vocabularies whose words' last token includes the following space, the continuation begins after a space.
   const bool lacksSpace =

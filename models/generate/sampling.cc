@@ -97,13 +97,13 @@ struct Left {
 
   Left(const std::vector<float> &logits, const SamplingParams &choice);
   /// Logits equal to the largest, infinite ones included, share the probability equally.
-  double weightOf(int64_t token) const {
+  double computeWeight(int64_t token) const {
     if (logits[token] == largest)
       return 1;
     const double scaled = (double(logits[token]) - largest) / temperature;
     return std::isnan(scaled) ? 0 : std::exp(scaled);
   }
-  double weight(int64_t at) { return weightOf(ranking[at]); }
+  double weight(int64_t at) { return computeWeight(ranking[at]); }
 };
 } // namespace
 
@@ -117,7 +117,7 @@ Left::Left(const std::vector<float> &logits, const SamplingParams &c)
     return;
   }
   for (const int64_t token : ranking.tokens())
-    total += weightOf(token);
+    total += computeWeight(token);
   if (c.topP < 1) {
     double before = 0;
     int64_t left = 0;

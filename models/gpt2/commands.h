@@ -118,8 +118,8 @@ void exportModel(const ExportOptions &options);
 /// The preset's name, by default nano.
 std::string nameOf(const ModelOptions &options);
 /// The model of the options; missing sizes come from `base`, or from the preset.
-Gpt2Config modelOf(const ModelOptions &options, const std::optional<Gpt2Config> &base = {});
+Gpt2Config chooseModel(const ModelOptions &options, const std::optional<Gpt2Config> &base = {});
 /// The settings of the options; missing ones come from `base`, or from the preset.
-TrainSettings settingsOf(const TrainOptions &options, const std::optional<TrainSettings> &base = {});
+TrainSettings chooseSettings(const TrainOptions &options, const std::optional<TrainSettings> &base = {});
 
 } // namespace kiln

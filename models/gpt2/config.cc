@@ -15,7 +15,7 @@ namespace kiln {
 /// A larger depth is taken as a typing error.
 static constexpr int64_t mostLayers = 1000;
 
-double Gpt2Config::scaleOf(int64_t layer) const {
+double Gpt2Config::attentionScale(int64_t layer) const {
   return (scalesScores ? 1 / std::sqrt(static_cast<double>(headWidth())) : 1) /
          static_cast<double>(scalesByLayer ? layer + 1 : 1);
 }
@@ -125,13 +125,14 @@ nlohmann::ordered_json configJson(const Gpt2Config &c, Type saved) {
 
 // --- Reading --------------------------------------------------------------------------------------------------------
 
-static Names wordsOf(const std::string &text) {
+static Names splitWords(const std::string &text) {
   std::istringstream words(text);
   return {std::istream_iterator<std::string>(words), {}};
 }
 
 /// Fields that define the model.
-static const Names made = wordsOf(R"(n_layer n_head n_embd n_positions vocab_size layer_norm_epsilon scale_attn_weights
+static const Names made =
+    splitWords(R"(n_layer n_head n_embd n_positions vocab_size layer_norm_epsilon scale_attn_weights
   scale_attn_by_inverse_layer_idx n_inner n_ctx tie_word_embeddings)");
 
 static const Names dropouts = {"attn_pdrop", "embd_pdrop", "resid_pdrop"};
@@ -153,7 +154,7 @@ static const Names architectures = {"GPT2LMHeadModel", "GPT2Model"};
 
 /// Ignored fields: about the library, the tokenizer, other heads, the initialisation, and text generation, for which
 /// `gpt2 sample` has flags. Scores are f32 with and without reorder_and_upcast_attn.
-static const Names silent = wordsOf(R"(
+static const Names silent = splitWords(R"(
   architectures transformers_version use_cache gradient_checkpointing reorder_and_upcast_attn return_dict
   output_attentions output_hidden_states output_past torchscript use_bfloat16 tf_legacy_loss chunk_size_feed_forward
   is_decoder tie_encoder_decoder
@@ -221,7 +222,7 @@ static Gpt2Form formIn(const JsonObject &json) {
   return form;
 }
 
-static DropoutOptions dropoutOf(const JsonObject &json) {
+static DropoutOptions readDropout(const JsonObject &json) {
   const auto chance = [&](const std::string &name) {
     const double p = json.has(name) ? json.number(name) : 0;
     if (!(p >= 0 && p < 1))
@@ -247,7 +248,7 @@ Gpt2Config readConfig(const std::string &folder) {
   Gpt2Config config;
   if (isOwn)
     config.form = formIn(json);
-  if (const DropoutOptions dropout = dropoutOf(json); scalesInEvaluation(dropout))
+  if (const DropoutOptions dropout = readDropout(json); scalesInEvaluation(dropout))
     config.dropout = dropout;
   config.layers = json.integer("n_layer");
   config.heads = json.integer("n_head");
@@ -272,6 +273,6 @@ Gpt2Config readConfig(const std::string &folder) {
   return config;
 }
 
-DropoutOptions dropoutIn(const std::string &folder) { return dropoutOf(readJsonObject(folder + "/config.json")); }
+DropoutOptions dropoutIn(const std::string &folder) { return readDropout(readJsonObject(folder + "/config.json")); }
 
 } // namespace kiln

@@ -42,7 +42,7 @@ struct Gpt2Config {
   int64_t innerWidth() const { return inner == 0 ? 4 * width : inner; }
   int64_t headWidth() const { return width / heads; }
   /// The scale of attention scores in block `layer`, counted from 0.
-  double scaleOf(int64_t layer) const;
+  double attentionScale(int64_t layer) const;
   bool operator==(const Gpt2Config &) const = default;
 };
 

@@ -25,7 +25,7 @@ namespace kiln {
 //===-- HellaSwag's tasks ---------------------------------------------------------------------------------------===//
 
 /// The lines of a text without their line ends; a last line without an end counts if it is not empty.
-static std::vector<std::string> linesOf(const std::string &text) {
+static std::vector<std::string> splitLines(const std::string &text) {
   std::vector<std::string> lines;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -46,7 +46,7 @@ static int rightIn(const std::string &text, const std::string &where) {
   return number;
 }
 
-static HellaSwagTask taskOf(const JsonObject &json, const std::string &where) {
+static HellaSwagTask readTask(const JsonObject &json, const std::string &where) {
   HellaSwagTask task = {.context = json.text("ctx")};
   const std::vector<std::string> endings = json.textList("endings");
   if (endings.size() != task.endings.size())
@@ -57,7 +57,7 @@ static HellaSwagTask taskOf(const JsonObject &json, const std::string &where) {
 }
 
 std::vector<HellaSwagTask> readHellaSwag(const std::string &path) {
-  const std::vector<std::string> lines = linesOf(readUnpacked(path, mostTextBytes()));
+  const std::vector<std::string> lines = splitLines(readUnpacked(path, mostTextBytes()));
   std::vector<HellaSwagTask> tasks;
   const bool isJson = path.find(".jsonl") != std::string::npos;
   constexpr size_t linesOfTask = 6;
@@ -67,7 +67,7 @@ std::vector<HellaSwagTask> readHellaSwag(const std::string &path) {
   for (size_t i = 0; i < lines.size(); i += isJson ? 1 : linesOfTask) {
     const std::string where = fmt::format("{}:{}", path, i + 1);
     if (isJson) {
-      tasks.push_back(taskOf(JsonObject(where, lines[i]), where));
+      tasks.push_back(readTask(JsonObject(where, lines[i]), where));
       continue;
     }
     HellaSwagTask &task = tasks.emplace_back(HellaSwagTask{.context = lines[i]});
@@ -128,8 +128,8 @@ struct Endings {
 };
 } // namespace
 
-static Sequence sequenceOf(const Tokenizer &tokenizer, const std::vector<int32_t> &context, const std::string &ending,
-                           int64_t length) {
+static Sequence makeSequence(const Tokenizer &tokenizer, const std::vector<int32_t> &context, const std::string &ending,
+                             int64_t length) {
   const std::vector<int32_t> own = tokenizer.encode(" " + ending);
   std::vector<int32_t> all = context;
   all.insert(all.end(), own.begin(), own.end());
@@ -138,12 +138,12 @@ static Sequence sequenceOf(const Tokenizer &tokenizer, const std::vector<int32_t
   return {std::move(all), judged, judged < std::ssize(own)};
 }
 
-static Endings endingsOf(const Tokenizer &tokenizer, std::span<const HellaSwagTask> tasks, int64_t rows, int64_t length,
-                         HellaSwagScore &score) {
+static Endings encodeEndings(const Tokenizer &tokenizer, std::span<const HellaSwagTask> tasks, int64_t rows,
+                             int64_t length, HellaSwagScore &score) {
   Endings endings = {std::vector<int32_t>(rows * length, 0), std::vector<int32_t>(rows * length, ignoredTarget), {}};
   for (int64_t i = 0; i < 4 * std::ssize(tasks); ++i) {
     const HellaSwagTask &task = tasks[i / 4];
-    const Sequence s = sequenceOf(tokenizer, tokenizer.encode(task.context), task.endings[i % 4], length);
+    const Sequence s = makeSequence(tokenizer, tokenizer.encode(task.context), task.endings[i % 4], length);
     std::copy(s.tokens.begin(), s.tokens.end() - 1, endings.tokens.begin() + i * length);
     std::copy(s.tokens.end() - s.judged, s.tokens.end(),
               endings.targets.begin() + i * length + std::ssize(s.tokens) - 1 - s.judged);
@@ -184,7 +184,7 @@ HellaSwagScore scoreHellaSwag(Evaluator &evaluator, const Tokenizer &tokenizer,
   for (int64_t first = 0; first < score.tasks; first += together) {
     const int64_t count = std::min(together, score.tasks - first);
     const Endings endings =
-        endingsOf(tokenizer, std::span(tasks).subspan(first, count), evaluator.sequences(), length, score);
+        encodeEndings(tokenizer, std::span(tasks).subspan(first, count), evaluator.sequences(), length, score);
     const std::vector<float> losses = evaluator.evaluate(languageBatch(endings.tokens, endings.targets)).losses;
     for (int64_t t = 0; t < count; ++t)
       judge(score, std::span(losses).subspan(4 * t * length, 4 * length), endings.judged[t], tasks[first + t].right);
@@ -227,7 +227,7 @@ static std::string heldOut(const EvalOptions &options, const TrainedModel &model
                                                                              : "\n");
 }
 
-std::string scoresOf(const HellaSwagScore &score) {
+std::string formatScores(const HellaSwagScore &score) {
   std::string lines;
   for (size_t t = 0; t < score.sums.size(); ++t)
     lines += nlohmann::ordered_json{{"sums", score.sums[t]}, {"tokens", score.judged[t]}}.dump() + "\n";
@@ -272,7 +272,7 @@ void evaluate(const EvalOptions &options) {
   if (score.skipped > 0)
     writeResult(fmt::format("{} tasks without a context are left out\n", score.skipped));
   if (options.scores)
-    replaceFile(*options.scores, scoresOf(score));
+    replaceFile(*options.scores, formatScores(score));
 }
 
 } // namespace kiln

@@ -74,6 +74,6 @@ HellaSwagScore scoreHellaSwag(Evaluator &evaluator, const Tokenizer &tokenizer,
                               const std::vector<HellaSwagTask> &tasks);
 
 /// A line of JSON for each task with a context: the sum of each ending's losses, and its number of tokens.
-std::string scoresOf(const HellaSwagScore &score);
+std::string formatScores(const HellaSwagScore &score);
 
 } // namespace kiln

@@ -33,11 +33,11 @@ void importModel(const ImportOptions &options) {
   state.settings.type = config.type;
   state.settings.steps = std::max(state.settings.steps, training.steps);
   state.init = options.model;
-  const std::string checkpoint = saveCheckpoint(folder.path(), state, network, sourceOf(training.buffers));
+  const std::string checkpoint = saveCheckpoint(folder.path(), state, network, readFrom(training.buffers));
   if (vocabulary)
     writeVocabulary(folder.path(), *vocabulary);
-  writeResult(
-      fmt::format("{}, {}, after {} steps: '{}'\n", textOf(config), dtypeOf(config.type), training.steps, checkpoint));
+  writeResult(fmt::format("{}, {}, after {} steps: '{}'\n", textOf(config), dtypeName(config.type), training.steps,
+                          checkpoint));
 }
 
 /// The tensors of a checkpoint as f32, moments included.
@@ -72,7 +72,7 @@ void exportModel(const ExportOptions &options) {
   writeLlmcModel(options.model, config, network.parameters(), training.buffers);
   if (options.state)
     writeLlmcState(*options.state, config, network.parameters(), training.buffers, training.steps);
-  writeResult(fmt::format("{}, {}, after {} steps: '{}'\n", textOf(config), dtypeOf(config.type), training.steps,
+  writeResult(fmt::format("{}, {}, after {} steps: '{}'\n", textOf(config), dtypeName(config.type), training.steps,
                           options.model));
 }
 

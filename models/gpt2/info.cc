@@ -64,7 +64,7 @@ void info(const InfoOptions &options) {
   expectBetween("--ranks", options.ranks, 65536);
   divide(settings, options.ranks);
   const int64_t batch = settings.batch;
-  const Gpt2Config config = configured(modelOf(options.model), settings);
+  const Gpt2Config config = configured(chooseModel(options.model), settings);
   const std::shared_ptr<Device> device = openDevice(options.machine);
   const Network network(config);
   std::string budget;

@@ -20,7 +20,7 @@ static constexpr std::array blockTensors = {
     "ln_1.weight", "ln_1.bias", "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight", "attn.c_proj.bias",
     "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight",    "mlp.c_fc.bias",    "mlp.c_proj.weight",  "mlp.c_proj.bias"};
 
-FileLayout layoutOf(const ParameterList &list, int64_t layers, int64_t rows, int64_t positions) {
+FileLayout fileLayout(const ParameterList &list, int64_t layers, int64_t rows, int64_t positions) {
   std::map<std::string, const Parameter *> named;
   for (const Parameter &p : list.all())
     named[p.name] = &p;
@@ -47,8 +47,8 @@ FileLayout layoutOf(const ParameterList &list, int64_t layers, int64_t rows, int
   return layout;
 }
 
-FileLayout layoutOf(const Header &header, const ParameterList &list) {
-  return layoutOf(list, header[4], header[rowsAt], header[2]);
+FileLayout fileLayout(const Header &header, const ParameterList &list) {
+  return fileLayout(list, header[4], header[rowsAt], header[2]);
 }
 
 Header readHeader(const InputFile &file, const std::string &path, const char *what) {
@@ -109,7 +109,7 @@ void verifyLlmc(const Gpt2Config &c) {
 }
 
 /// The config in a model file's header. Throws Error for another header.
-static Gpt2Config configOf(const Header &header, const std::string &path) {
+static Gpt2Config readLlmcConfig(const Header &header, const std::string &path) {
   if (header[0] != modelMagic || (header[1] != f32Version && header[1] != bf16Version))
     throw Error(fmt::format("expected a model of llm.c ({}, version {} or {}) in '{}', but got {}, version {}",
                             modelMagic, f32Version, bf16Version, path, header[0], header[1]));
@@ -130,7 +130,7 @@ static Gpt2Config configOf(const Header &header, const std::string &path) {
 Gpt2Config readLlmcConfig(const std::string &path) {
   const InputFile file(path);
   const Header header = readHeader(file, path, "a model");
-  const Gpt2Config config = configOf(header, path);
+  const Gpt2Config config = readLlmcConfig(header, path);
   const int64_t padding = (header[rowsAt] - config.vocab) * config.width;
   const int64_t bytes = headerBytes + (parameterCount(config) + padding) * bytesOf(config.type);
   if (file.size() != bytes)
@@ -171,7 +171,7 @@ static void readState(const std::string &path, const FileLayout &layout, const P
 LlmcTraining readLlmc(const std::string &model, const std::optional<std::string> &state, const Gpt2Config &config,
                       const ParameterList &list) {
   const InputFile file(model);
-  const FileLayout layout = layoutOf(readHeader(file, model, "a model"), list);
+  const FileLayout layout = fileLayout(readHeader(file, model, "a model"), list);
   LlmcTraining training;
   setValues(training.buffers, readAll(file, headerBytes, config.type, layout, list));
   if (state)
@@ -216,12 +216,12 @@ void writeLlmcModel(const std::string &path, const Gpt2Config &config, const Par
                     const HostBuffers &buffers) {
   verifyLlmc(config);
   if (config.type != f32 && config.type != bf16)
-    throw Error(fmt::format("llm.c's files require --dtype fp32 or bf16, but got {}", dtypeOf(config.type)));
+    throw Error(fmt::format("llm.c's files require --dtype fp32 or bf16, but got {}", dtypeName(config.type)));
   const int64_t rows = paddedVocab(config.vocab);
   Header header = {modelMagic, config.type == f32 ? f32Version : bf16Version};
   const std::array sizes = {config.context, config.vocab, config.layers, config.heads, config.width, rows};
   std::transform(sizes.begin(), sizes.end(), header.begin() + 2, [](int64_t s) { return static_cast<int32_t>(s); });
-  write(path, header, config.type, layoutOf(list, config.layers, rows, config.context), {floatsIn(buffers)});
+  write(path, header, config.type, fileLayout(list, config.layers, rows, config.context), {floatsIn(buffers)});
 }
 
 void writeLlmcState(const std::string &path, const Gpt2Config &config, const ParameterList &list,
@@ -234,7 +234,7 @@ void writeLlmcState(const std::string &path, const Gpt2Config &config, const Par
   std::vector<const float *> arrays = {buffers.first.data(), buffers.second.data()};
   if (hasMasters)
     arrays.push_back(floatsIn(buffers));
-  write(path, header, f32, layoutOf(list, config.layers, paddedVocab(config.vocab), config.context), arrays);
+  write(path, header, f32, fileLayout(list, config.layers, paddedVocab(config.vocab), config.context), arrays);
 }
 
 //===-- Debug states --------------------------------------------------------------------------------------------===//
@@ -281,7 +281,7 @@ LlmcDebugState readLlmcDebugState(const std::string &path, const Gpt2Config &con
 std::vector<float> readLlmcGradient(const std::string &path, const std::string &model, const ParameterList &list) {
   const InputFile file(path), weights(model);
   const Header header = readHeader(file, path, "a debug state"), sizes = readHeader(weights, model, "a model");
-  const FileLayout layout = layoutOf(sizes, list);
+  const FileLayout layout = fileLayout(sizes, list);
   const int64_t begin = gradientAt(header[2], header[3], sizes[3]), bytes = begin + layout.count * bytesOf(f32);
   if (file.size() != bytes)
     throw Error(fmt::format("expected {} bytes in '{}', a debug state of the model in '{}', but it has {}", bytes, path,

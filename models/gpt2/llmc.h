@@ -40,9 +40,9 @@ struct FileLayout {
 };
 
 /// For token and position tables with this many rows in the file. Throws Error for a tensor that llm.c's model lacks.
-FileLayout layoutOf(const ParameterList &list, int64_t layers, int64_t rows, int64_t positions);
+FileLayout fileLayout(const ParameterList &list, int64_t layers, int64_t rows, int64_t positions);
 /// For the model with that header.
-FileLayout layoutOf(const Header &header, const ParameterList &list);
+FileLayout fileLayout(const Header &header, const ParameterList &list);
 
 /// Transposes (rows, columns) of `from` to (columns, rows).
 template <class Number> void transpose(const Number *from, int64_t rows, int64_t columns, Number *to) {

@@ -15,7 +15,7 @@ namespace kiln {
 static constexpr double deviation = 0.02;
 
 /// Hugging Face's names. An untied head is outside of `transformer`; a tied model has no prefix.
-static DecoderNames namesOf(const Gpt2Config &c) {
+static DecoderNames parameterNames(const Gpt2Config &c) {
   const std::string prefix = c.tied ? "" : transformerPrefix;
   const auto layer = [=](const std::string &name) {
     return LayerNames{prefix + name + ".weight", prefix + name + ".bias"};
@@ -28,7 +28,7 @@ static DecoderNames namesOf(const Gpt2Config &c) {
   return {{prefix + "wte.weight", prefix + "wpe.weight"}, block, layer("ln_f"), {headWeight, "lm_head.bias"}};
 }
 
-static DecoderOptions optionsOf(const Gpt2Config &c) {
+static DecoderOptions networkOptions(const Gpt2Config &c) {
   DecoderOptions o = decoderOptions(c, c.layers, c.vocab);
   o.block.attention.linear.bias = c.form.projectionBias;
   o.block.norm = {.ddof = c.form.ddof, .epsilon = c.epsilon};
@@ -37,7 +37,7 @@ static DecoderOptions optionsOf(const Gpt2Config &c) {
   if (c.form.scalesTokens)
     o.embedding.scale = std::sqrt(static_cast<double>(c.width));
   o.head = {.tied = c.tied, .bias = c.form.headBias};
-  o.scaleOf = [c](int64_t layer) { return c.scaleOf(layer); };
+  o.attentionScale = [c](int64_t layer) { return c.attentionScale(layer); };
   o.inits = {deviation, deviation / std::sqrt(2.0 * static_cast<double>(c.layers))};
   o.inits.lecun = c.form.lecunInit;
   o.headInit = o.inits.inner(c.width);
@@ -53,9 +53,10 @@ static const Gpt2Config &verified(const Gpt2Config &config) {
 }
 
 Network::Network(const Gpt2Config &config)
-    : DecoderNetwork(namesOf(config), optionsOf(verified(config)), config.type, config.decayOn), sizes(config) {}
+    : DecoderNetwork(parameterNames(config), networkOptions(verified(config)), config.type, config.decayOn),
+      sizes(config) {}
 
-double Network::flopsOf(const HostBatch &batch, const BatchShape &shape) const {
+double Network::countFlops(const HostBatch &batch, const BatchShape &shape) const {
   return flopsOfStep(sizes, shape.sequences, shape.target, attentionShare(batch, shape));
 }
 

@@ -17,7 +17,7 @@ public:
 
   const Gpt2Config &config() const { return sizes; }
   double flops(const BatchShape &shape) const override { return flopsOfStep(sizes, shape.sequences, shape.target); }
-  double flopsOf(const HostBatch &batch, const BatchShape &shape) const override;
+  double countFlops(const HostBatch &batch, const BatchShape &shape) const override;
   std::string text() const override { return textOf(sizes); }
   nlohmann::ordered_json configJson(Type saved) const override;
 

@@ -139,7 +139,7 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
 
 std::string nameOf(const ModelOptions &options) { return options.model.value_or("nano"); }
 
-Gpt2Config modelOf(const ModelOptions &options, const std::optional<Gpt2Config> &base) {
+Gpt2Config chooseModel(const ModelOptions &options, const std::optional<Gpt2Config> &base) {
   const Gpt2Config named = gpt2Named(nameOf(options)).config;
   Gpt2Config config = base.value_or(named);
   if (options.model)
@@ -153,7 +153,7 @@ Gpt2Config modelOf(const ModelOptions &options, const std::optional<Gpt2Config> 
   return config;
 }
 
-TrainSettings settingsOf(const TrainOptions &o, const std::optional<TrainSettings> &base) {
+TrainSettings chooseSettings(const TrainOptions &o, const std::optional<TrainSettings> &base) {
   expectNoBatchTokens(o);
   if (base)
     return applied(o, *base);

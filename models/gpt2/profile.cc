@@ -17,7 +17,7 @@ void profile(const ProfileOptions &options) {
   expectBetween("--steps", options.steps, largestSize);
   expectNoBatchTokens(options.settings);
   const TrainSettings settings = applied(options.settings, gpt2Named(nameOf(options.model)).settings);
-  const Gpt2Config config = configured(modelOf(options.model), settings);
+  const Gpt2Config config = configured(chooseModel(options.model), settings);
   const Network network(config);
   const std::shared_ptr<Device> device = openDevice(options.machine);
   Trainer trainer(device, network, settings);
@@ -30,7 +30,7 @@ void profile(const ProfileOptions &options) {
     return noted(profiler, Track::host, "update", [&] { return trainer.update(); });
   };
   take(1, nullptr);
-  const Roof roof = roofOf(*device, config.type, trainer.precision());
+  const Roof roof = measureRoof(*device, config.type, trainer.precision());
   Profiler profiler(trainer);
   for (int64_t number = 1; number <= options.steps; ++number) {
     noted(&profiler, Track::host, fmt::format("step {}", number), [&] { return take(number + 1, &profiler); });

@@ -9,7 +9,7 @@
 namespace kiln {
 
 /// End-of-document tokens, if the vocabulary has any.
-static std::vector<int32_t> endsOf(const Vocabulary &vocabulary) {
+static std::vector<int32_t> findEnds(const Vocabulary &vocabulary) {
   std::vector<int32_t> ends;
   for (const std::optional<int32_t> token : {documentMark(vocabulary), documentEnd(vocabulary)})
     if (token)
@@ -32,7 +32,7 @@ void sample(const SampleOptions &options) {
       {.encode = [&](const std::string &text) { return tokenizer.encode(text, /*specials=*/true); },
        .decode = [&](std::span<const int32_t> tokens) { return tokenizer.decode(tokens); },
        .size = tokenizer.size(),
-       .ends = endsOf(tokenizer.vocabulary())},
+       .ends = findEnds(tokenizer.vocabulary())},
       writing);
 }
 

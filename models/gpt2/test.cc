@@ -21,7 +21,7 @@ using Results = std::vector<std::pair<std::string, std::vector<float>>>;
 
 /// Each device is within five roundings of the exact gradient for two layers; errors of layers add up as a random walk.
 /// Errors in f32, with products rounded once and sums of up to 2¹⁶ terms, are below 1e-4.
-static double boundOf(const Gpt2Config &config, Precision precision) {
+static double errorBound(const Gpt2Config &config, Precision precision) {
   if (config.type == f32 && precision != Precision::tf32)
     return 1e-4;
   const double unit = config.type == bf16 ? 0x1p-8 : 0x1p-11;
@@ -71,7 +71,7 @@ static Results resultsIn(const LlmcDebugState &state, const TestOptions &options
 }
 
 /// ‖got − want‖ / ‖want‖; 0 if both are zero.
-static double errorOf(const std::vector<float> &got, const std::vector<float> &want) {
+static double relativeError(const std::vector<float> &got, const std::vector<float> &want) {
   double difference = 0, norm = 0;
   for (size_t i = 0; i < want.size(); ++i) {
     difference += std::pow(double(got[i]) - want[i], 2);
@@ -83,7 +83,7 @@ static double errorOf(const std::vector<float> &got, const std::vector<float> &w
 static Task randomTask(const TestOptions &options) {
   if (options.batch < 1)
     throw Error(fmt::format("expected '--batch' to be at least 1, but got {}", options.batch));
-  Task task = {modelOf(options.model), {.batch = options.batch, .seed = options.seed}, {}};
+  Task task = {chooseModel(options.model), {.batch = options.batch, .seed = options.seed}, {}};
   task.batch = randomTokens(task.config, options.batch, options.seed);
   return task;
 }
@@ -111,15 +111,15 @@ bool compare(const TestOptions &options) {
   const std::shared_ptr<Device> other = state ? nullptr : Device::open(options.against);
   const Results got = resultsOn(device, network, task),
                 want = state ? resultsIn(*state, options, network) : resultsOn(other, network, task);
-  const double bound = boundOf(task.config, device->target().precisionOf(task.config.type));
+  const double bound = errorBound(task.config, device->target().precisionOf(task.config.type));
   size_t width = 0, beyond = 0;
   for (const auto &[name, values] : want)
     width = std::max(width, name.size());
   writeResult(fmt::format("{} in {}: '{}' compared with '{}'\n{:<{}}  error     bound\n", textOf(task.config),
-                          dtypeOf(task.config.type), device->name(), state ? *options.debugState : other->name(), "",
+                          dtypeName(task.config.type), device->name(), state ? *options.debugState : other->name(), "",
                           width));
   for (size_t i = 0; i < want.size(); ++i) {
-    const double error = errorOf(got[i].second, want[i].second);
+    const double error = relativeError(got[i].second, want[i].second);
     const bool isWithin = error <= bound; // false for NaN
     beyond += !isWithin;
     writeResult(

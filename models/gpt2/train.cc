@@ -64,7 +64,7 @@ static bool isWithin(const std::string &path, const std::string &folder) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
-static std::optional<Pretrained> sourceOf(const TrainOptions &options) {
+static std::optional<Pretrained> readPretrained(const TrainOptions &options) {
   if (!options.init)
     return {};
   const Pretrained source = pretrainedAt(*options.init);
@@ -76,28 +76,29 @@ static std::optional<Pretrained> sourceOf(const TrainOptions &options) {
 }
 
 /// The tokenizer that the options name, or else that of the initial model.
-static std::optional<Vocabulary> vocabularyOf(const TrainOptions &options, const std::optional<Pretrained> &source) {
+static std::optional<Vocabulary> chooseVocabulary(const TrainOptions &options,
+                                                  const std::optional<Pretrained> &source) {
   if (options.tokens)
     return *options.tokens == "bytes" ? std::nullopt : std::optional(readVocabulary(*options.tokens));
   return source ? vocabularyBeside(*source) : std::nullopt;
 }
 
-static Gpt2Config sizesOf(const TrainOptions &options, const std::optional<Pretrained> &source,
-                          const std::optional<Vocabulary> &vocabulary) {
+static Gpt2Config chooseSizes(const TrainOptions &options, const std::optional<Pretrained> &source,
+                              const std::optional<Vocabulary> &vocabulary) {
   if (!source || !source->folder) {
     ModelOptions model = options.model;
     if (vocabulary && !model.vocab)
       model.vocab = vocabulary->size();
-    return modelOf(model);
+    return chooseModel(model);
   }
-  const Gpt2Config held = readConfig(*source->folder), asked = modelOf(options.model, held);
+  const Gpt2Config held = readConfig(*source->folder), asked = chooseModel(options.model, held);
   expectModel(asked == held, fmt::format("the model in '{}'", *source->folder), held, asked);
   return held;
 }
 
 Beginning::Beginning(const TrainOptions &options)
-    : options(options), source(sourceOf(options)), tokens(vocabularyOf(options, source)),
-      sizes(sizesOf(options, source, tokens)),
+    : options(options), source(readPretrained(options)), tokens(chooseVocabulary(options, source)),
+      sizes(chooseSizes(options, source, tokens)),
       asked(source && source->folder ? dropoutIn(*source->folder) : DropoutOptions()) {
   if (tokens || !namesShards(options.data))
     verifyTokens(sizes, tokens);
@@ -119,7 +120,7 @@ TrainSettings Beginning::settings() const {
     named.given["dropout-activation"] = fmt::format("{}", asked.activation);
     named.given["dropout-kind"] = dropoutKindNames[static_cast<size_t>(asked.kind)];
   }
-  return settingsOf(named);
+  return chooseSettings(named);
 }
 
 /// Whether the run fine-tunes trained weights by defaults as in nanoGPT's examples: --init names a folder, and --model
@@ -159,7 +160,7 @@ std::vector<std::string> Beginning::notes() const {
 static constexpr int64_t mostGiven = 12, mostMade = 32;
 
 /// The first tokens of a sequence, at most `most`, up to the sequence's end.
-static std::vector<int32_t> beginningOf(const HostBatch &batch, int64_t most) {
+static std::vector<int32_t> takeBeginning(const HostBatch &batch, int64_t most) {
   const std::vector<int32_t> tokens = batch.at("tokens").numbers<int32_t>(),
                              targets = batch.at("targets").numbers<int32_t>();
   std::vector<int32_t> given;
@@ -186,7 +187,8 @@ static std::vector<std::string> greedyTexts(Trainer &trainer, const Network &net
   Generator generator(trainer.machine(), network, trainer.weights(), {.sequences = count});
   std::vector<Growing> texts;
   for (int64_t i = 0; i < count; ++i) {
-    const std::vector<int32_t> tokens = beginningOf(data.validation(i * data.validationSequences() / count, 1), given);
+    const std::vector<int32_t> tokens =
+        takeBeginning(data.validation(i * data.validationSequences() / count, 1), given);
     const int64_t length = std::ssize(tokens);
     texts.push_back({tokenizer.decode(tokens) + "→", length, length == 0 || length >= context});
     generator.append(i, tokens.empty() ? std::vector<int32_t>{0} : tokens); // a text without a prompt is skipped
@@ -240,12 +242,12 @@ static std::optional<Vocabulary> vocabularyOfRun(const TrainOptions &options, co
 /// The checkpoint's state and model. Flags may repeat the model's properties, but not change them.
 static Start resume(const TrainOptions &options, const RunFolder &folder) {
   Start r = folder.read([](const std::string &path) { return Start{readConfig(path), readRunState(path)}; });
-  const Gpt2Config asked = modelOf(options.model, r.config);
+  const Gpt2Config asked = chooseModel(options.model, r.config);
   expectModel(asked == r.config, "the checkpoint's model", r.config, asked);
   r.vocabulary = vocabularyOfRun(options, folder);
   if (r.vocabulary || !namesShards(options.data))
     verifyTokens(r.config, r.vocabulary);
-  r.notes = goOnWith(r.state, settingsOf(options, r.state.settings));
+  r.notes = goOnWith(r.state, chooseSettings(options, r.state.settings));
   return r;
 }
 
@@ -286,7 +288,7 @@ void train(const TrainOptions &options) {
       begun.vocabulary ? std::optional<Tokenizer>(*begun.vocabulary) : std::nullopt;
   source.tokenizer = tokenizer ? &*tokenizer : nullptr;
   source.vocab = begun.config.vocab;
-  source.llmcRows = llmcRowsOf(begun.state.settings);
+  source.llmcRows = rowsOfLlmc(begun.state.settings);
   // Plain attention stores weight matrices, and its kernels are specialised for the length.
   source.batch = begun.config.attention == AttentionForm::plain ? 0 : begun.state.settings.batch;
   source.folder = folder.isHeld() ? folder.path() : ""; // other ranks find documents themselves

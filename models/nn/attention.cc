@@ -7,8 +7,8 @@
 namespace kiln {
 
 /// The projection of the encoder's output, if there is one.
-static std::optional<Linear> memoryOf(ParameterList &list, const AttentionNames &names, int64_t width,
-                                      const AttentionOptions &options, const Inits &inits, bool isCross) {
+static std::optional<Linear> memoryProjection(ParameterList &list, const AttentionNames &names, int64_t width,
+                                              const AttentionOptions &options, const Inits &inits, bool isCross) {
   if (!isCross)
     return {};
   return Linear(list, names.memory, width, 2 * width, inits.attentionInput(width, 2 * width), options.linear);
@@ -20,7 +20,7 @@ Attention::Attention(ParameterList &list, const AttentionNames &names, int64_t w
       isPlain(options.form == AttentionForm::plain),
       input(list, names.input, width, isCross ? width : 3 * width,
             inits.attentionInput(width, isCross ? width : 3 * width), options.linear),
-      memory(memoryOf(list, names, width, options, inits, isCross)),
+      memory(memoryProjection(list, names, width, options, inits, isCross)),
       output(list, names.output, width, width, inits.attentionOutput(width), options.linear),
       residualSite(list, dropout.of(dropout.residual), context),
       weightSite(list, dropout.of(dropout.attention), context) {}
@@ -56,14 +56,14 @@ TensorRef Attention::byHeads(const TensorRef &x, int64_t batch, int which) const
       .permute({0, 2, 1, 3});
 }
 
-Attention::Heads Attention::headsOf(const TensorRef &in, const TensorRef &kv, int64_t batch) const {
+Attention::Heads Attention::splitHeads(const TensorRef &in, const TensorRef &kv, int64_t batch) const {
   if (memory)
     return {byHeads(in, batch), byHeads(kv, batch, 0), byHeads(kv, batch, 1)};
   return {byHeads(in, batch, 0), byHeads(in, batch, 1), byHeads(in, batch, 2)};
 }
 
 /// Number of (T, S, D) products that an attention kernel computes for each head.
-static int productsOf(const Kernel &kernel) {
+static int countProducts(const Kernel &kernel) {
   return &kernel == &attentionKernel                  ? 2 // q · kᵀ, p · v
          : &kernel == &attentionBackwardKernel        ? 5 // q · kᵀ again, dout · vᵀ; dq, dk, dv
          : &kernel == &attentionBackwardKeysKernel    ? 4 // those five, without dq
@@ -76,7 +76,7 @@ Plan Attention::counted(Plan plan, const TensorRef &q, const TensorRef &k) const
   const double product = 2 * static_cast<double>(q.count()) * static_cast<double>(k.extents[2]);
   for (Launch &launch : plan.launches) {
     const bool isHalf = !memory && launch.kernel != &headProductKernel; // causal flash attention
-    launch.flops = productsOf(*launch.kernel) * product / (isHalf ? 2 : 1);
+    launch.flops = countProducts(*launch.kernel) * product / (isHalf ? 2 : 1);
   }
   return plan;
 }
@@ -100,7 +100,7 @@ void Attention::begin(Build &b, const Reader &x, int64_t batch, int64_t time, Sa
 
 void Attention::mix(Build &b, Saved &s) const {
   const TensorRef in = s.input.get(b), kv = memory ? s.kv.get(b) : in, sums = s.sums.place(b);
-  const auto [q, k, v] = headsOf(in, kv, sums.extents[0]);
+  const auto [q, k, v] = splitHeads(in, kv, sums.extents[0]);
   const TensorRef o = byHeads(*s.mixed, sums.extents[0]);
   const AttentionMask mask = maskIn(b, q.extents[2]);
   b.plan += counted(isPlain ? planPlainAttention(b.target, q, k, v, o, sums, scale, mask)
@@ -152,8 +152,8 @@ void Attention::backward(Build &b, const TensorRef &dy, Saved &s, const TensorRe
   output.inputGradient(b, dout, dmixed);
   releaseDropped(b, residualSite, dout);
   const int64_t batch = sums.extents[0];
-  const auto [q, k, v] = headsOf(in, kv, batch);
-  const auto [dq, dk, dv] = headsOf(din, dkv, batch);
+  const auto [q, k, v] = splitHeads(in, kv, batch);
+  const auto [dq, dk, dv] = splitHeads(din, dkv, batch);
   const TensorRef heads = byHeads(mixed, batch), dheads = byHeads(dmixed, batch);
   const AttentionMask mask = maskIn(b, q.extents[2]);
   b.plan += counted(isPlain ? planPlainAttentionBackward(b.target, {q, k, v, sums, dheads}, dq, dk, dv, scale, mask)

@@ -86,7 +86,7 @@ private:
     TensorRef q, k, v;
   };
   /// Those of the projections, or of their gradients; `kv` is of cross-attention.
-  Heads headsOf(const TensorRef &input, const TensorRef &kv, int64_t batch) const;
+  Heads splitHeads(const TensorRef &input, const TensorRef &kv, int64_t batch) const;
   /// Part `which` of an (N, parts · C) matrix of B sequences as (B, H, N / B, D).
   TensorRef byHeads(const TensorRef &x, int64_t batch, int which = 0) const;
   /// Attention itself, from the projected queries, keys and values to its output.

@@ -44,7 +44,7 @@ static void prepend(Plan &plan, const std::string &name, size_t begin) {
   }
 }
 
-std::vector<std::pair<int64_t, int64_t>> lossChunksOf(const Target &target, int64_t rows, int64_t chunks) {
+std::vector<std::pair<int64_t, int64_t>> cutLossRows(const Target &target, int64_t rows, int64_t chunks) {
   const int64_t each = target.partStride(cdiv(rows, chunks));
   std::vector<std::pair<int64_t, int64_t>> parts;
   for (int64_t begin = 0; begin < (target.elastic ? chunks * each : rows); begin += each)

@@ -103,7 +103,7 @@ struct Build {
 /// Chunks of rows whose logits are in memory one after the other: begin and count of each. There are `chunks`, of which
 /// the last ones may be empty. Empty ones are left out unless the target is elastic, where all plans must take equally
 /// many buffers.
-std::vector<std::pair<int64_t, int64_t>> lossChunksOf(const Target &target, int64_t rows, int64_t chunks);
+std::vector<std::pair<int64_t, int64_t>> cutLossRows(const Target &target, int64_t rows, int64_t chunks);
 
 /// The plan with `name` in front of its launches' labels.
 Plan labelled(Plan plan, const std::string &name);

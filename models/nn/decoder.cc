@@ -43,7 +43,7 @@ static std::vector<Block> makeBlocks(ParameterList &list, const DecoderNames &na
   for (int64_t l = 0; l < o.layers; ++l) {
     BlockOptions block = o.block;
     block.attention.scale =
-        o.scaleOf ? o.scaleOf(l) : 1 / std::sqrt(static_cast<double>(o.width / block.attention.heads));
+        o.attentionScale ? o.attentionScale(l) : 1 / std::sqrt(static_cast<double>(o.width / block.attention.heads));
     blocks.emplace_back(list, names.block(l), o.width, block, o.inits, o.dropout, o.context);
   }
   return blocks;
@@ -110,14 +110,14 @@ void Stack::normalise(Build &b, const TensorRef &x, const TensorRef &y) const {
 }
 
 /// A tied token table's gradient includes the head's.
-static EmbeddingOptions embeddingOf(const DecoderOptions &o) {
+static EmbeddingOptions embeddingOptions(const DecoderOptions &o) {
   EmbeddingOptions embedding = o.embedding;
   embedding.tied = o.head.tied;
   return embedding;
 }
 
 Decoder::Decoder(ParameterList &list, const DecoderNames &names, const DecoderOptions &o)
-    : sizes(o), embedding(list, names.tables, {o.vocab, o.context, o.width}, embeddingOf(o), o.dropout),
+    : sizes(o), embedding(list, names.tables, {o.vocab, o.context, o.width}, embeddingOptions(o), o.dropout),
       stack(list, names, o),
       projection(list, names.head, o.vocab, o.width, embedding.tokenTable(), o.head, o.headInit) {}
 
@@ -141,7 +141,7 @@ static TensorRef takeLogits(Build &b, int64_t rows, int64_t vocab) {
 /// Calls `visit(begin, count)` for each chunk of rows. For an empty chunk it takes the buffers of one row, like plans
 /// of more rows, and launches nothing.
 static void forChunks(Build &b, int64_t rows, const std::function<void(int64_t, int64_t)> &visit) {
-  for (const auto &[begin, count] : lossChunksOf(b.target, rows, b.lossChunks)) {
+  for (const auto &[begin, count] : cutLossRows(b.target, rows, b.lossChunks)) {
     const size_t before = b.plan.launches.size();
     visit(std::min(begin, rows - 1), std::max<int64_t>(count, 1));
     if (count == 0)

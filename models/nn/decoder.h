@@ -49,7 +49,8 @@ struct DecoderNames {
 struct DecoderOptions {
   int64_t layers = 0, width = 0, context = 0, vocab = 0;
   BlockOptions block = {};
-  std::function<double(int64_t)> scaleOf = {}; // scale of attention scores in each block; default 1/√(width/heads)
+  std::function<double(int64_t)> attentionScale =
+      {}; // scale of attention scores in each block; default 1/√(width/heads)
   EmbeddingOptions embedding = {};
   bool lastNorm = true; // final norm, with the options of block.norm
   /// The batch gives visible ranges (`ranges`, `column ranges`); otherwise attention is causal.

@@ -21,14 +21,14 @@ Embedding::Embedding(ParameterList &list, const EmbeddingNames &names, const Emb
 }
 
 /// Names of the arrays of an index.
-static std::string tokensOf(const std::string &index) { return index + " index"; }
-static std::string startsOf(const std::string &index) { return index + " starts"; }
-static std::string positionsOf(const std::string &index) { return index + " positions"; }
+static std::string tokensName(const std::string &index) { return index + " index"; }
+static std::string startsName(const std::string &index) { return index + " starts"; }
+static std::string positionsName(const std::string &index) { return index + " positions"; }
 
 static void addIndex(std::vector<Embedding::Array> &all, const std::string &name, int64_t distinct, int64_t rows) {
-  all.push_back({tokensOf(name), {distinct}});
-  all.push_back({startsOf(name), {distinct + 1}});
-  all.push_back({positionsOf(name), {rows}});
+  all.push_back({tokensName(name), {distinct}});
+  all.push_back({startsName(name), {distinct + 1}});
+  all.push_back({positionsName(name), {rows}});
 }
 
 std::vector<Embedding::Array> Embedding::arrays(int64_t rows) const {
@@ -42,22 +42,22 @@ std::vector<Embedding::Array> Embedding::arrays(int64_t rows) const {
 }
 
 static void addIndex(HostBatch &batch, const std::string &name, const HostEmbeddingIndex &index) {
-  batch[tokensOf(name)] = index.tokens;
-  batch[startsOf(name)] = index.starts;
-  batch[positionsOf(name)] = index.positions;
+  batch[tokensName(name)] = index.tokens;
+  batch[startsName(name)] = index.starts;
+  batch[positionsName(name)] = index.positions;
 }
 
 void Embedding::derive(HostBatch &batch) const {
-  addIndex(batch, "token", indexOf(batch.at("tokens").numbers<int32_t>(), sizes.vocab, !options.tied));
+  addIndex(batch, "token", makeIndex(batch.at("tokens").numbers<int32_t>(), sizes.vocab, !options.tied));
   if (options.givesPositions && learnsPositions())
-    addIndex(batch, "position", indexOf(batch.at("positions").numbers<int32_t>(), sizes.context, /*every=*/true));
+    addIndex(batch, "position", makeIndex(batch.at("positions").numbers<int32_t>(), sizes.context, /*every=*/true));
 }
 
 void Embedding::forward(Build &b, const Inputs &inputs, int64_t time, const TensorRef &x) const {
   const LaunchScope scope(b, "embedding");
   const std::optional<Dropout> dropout = site.in(b);
   if (options.scale == 1 && learnsPositions() && !options.givesPositions && options.tied &&
-      dropoutModeOf(dropout) == DropoutMode::off) {
+      chooseDropoutMode(dropout) == DropoutMode::off) {
     b.plan += planEmbedding(b.target, inputs("tokens"), b.value(tokens), b.value(positions), x, time);
     return;
   }
@@ -81,7 +81,7 @@ void Embedding::forwardAt(Build &b, const TensorRef &given, const TensorRef &pla
 }
 
 static EmbeddingIndex indexIn(const Embedding::Inputs &inputs, const std::string &name) {
-  return {inputs(tokensOf(name)), inputs(startsOf(name)), inputs(positionsOf(name))};
+  return {inputs(tokensName(name)), inputs(startsName(name)), inputs(positionsName(name))};
 }
 
 void Embedding::backward(Build &b, const Inputs &inputs, const TensorRef &dx, int64_t time) const {
@@ -98,7 +98,7 @@ void Embedding::backward(Build &b, const Inputs &inputs, const TensorRef &dx, in
     b.plan += planPositionGradient(b.target, dx, b.gradient(positions), time, b.accumulate);
 }
 
-HostEmbeddingIndex indexOf(const std::vector<int32_t> &tokens, int64_t vocab, bool every) {
+HostEmbeddingIndex makeIndex(const std::vector<int32_t> &tokens, int64_t vocab, bool every) {
   const int64_t count = static_cast<int64_t>(tokens.size()), distinct = every ? vocab : std::min(vocab, count);
   std::vector<std::vector<int32_t>> places(vocab);
   int64_t present = 0;

@@ -74,6 +74,6 @@ private:
 struct HostEmbeddingIndex {
   std::vector<int32_t> tokens, starts, positions;
 };
-HostEmbeddingIndex indexOf(const std::vector<int32_t> &tokens, int64_t vocab, bool every = false);
+HostEmbeddingIndex makeIndex(const std::vector<int32_t> &tokens, int64_t vocab, bool every = false);
 
 } // namespace kiln

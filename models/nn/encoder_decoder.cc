@@ -13,14 +13,14 @@ namespace kiln {
 static const std::string front = "source ";
 
 /// An encoder with its own table writes its whole gradient.
-static EmbeddingOptions sourceEmbeddingOf(const DecoderOptions &o) {
+static EmbeddingOptions sourceEmbeddingOptions(const DecoderOptions &o) {
   EmbeddingOptions embedding = o.embedding;
   embedding.tied = embedding.table >= 0;
   return embedding;
 }
 
 Encoder::Encoder(ParameterList &list, const DecoderNames &names, const DecoderOptions &o)
-    : sizes(o), embedding(list, names.tables, {o.vocab, o.context, o.width}, sourceEmbeddingOf(o), o.dropout),
+    : sizes(o), embedding(list, names.tables, {o.vocab, o.context, o.width}, sourceEmbeddingOptions(o), o.dropout),
       stack(list, names, o) {}
 
 std::vector<Input> Encoder::inputs(const BatchShape &shape) const {
@@ -34,7 +34,7 @@ std::vector<Input> Encoder::inputs(const BatchShape &shape) const {
 }
 
 /// For each source position, the range of decoder rows that see it: all `time` rows, or none for padding.
-static std::vector<int32_t> columnsOf(const std::vector<int32_t> &ranges, int64_t source, int64_t time) {
+static std::vector<int32_t> lastColumns(const std::vector<int32_t> &ranges, int64_t source, int64_t time) {
   std::vector<int32_t> columns;
   const auto rows = static_cast<int32_t>(time);
   for (size_t b = 0; b < ranges.size(); b += 2)
@@ -50,8 +50,8 @@ void Encoder::derive(HostBatch &batch, const BatchShape &shape) const {
   for (const auto &[name, array] : own)
     batch[front + name] = array;
   const std::vector<int32_t> ranges = batch.at("source ranges").numbers<int32_t>();
-  batch["source columns"] = columnsOf(ranges, shape.source, shape.source);
-  batch["memory columns"] = columnsOf(ranges, shape.source, shape.target);
+  batch["source columns"] = lastColumns(ranges, shape.source, shape.source);
+  batch["memory columns"] = lastColumns(ranges, shape.source, shape.target);
 }
 
 static Embedding::Inputs sourceInputsIn(const MicroBatch &micro) {

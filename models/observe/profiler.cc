@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-Roof roofOf(Device &device, Type type, std::optional<Precision> precision) {
+Roof measureRoof(Device &device, Type type, std::optional<Precision> precision) {
   if (!clockOf(device)->isTime())
     return {};
   const PeakSampler products = peakSampler(device, type, precision), sums = memorySampler(device);
@@ -57,7 +57,7 @@ Profiler *ProfiledSteps::at(int64_t number) {
   if (number < steps.first || number > steps.last)
     return nullptr;
   if (!profiler) {
-    roof = roofOf(*trainer.machine(), trainer.trained().type(), trainer.precision());
+    roof = measureRoof(*trainer.machine(), trainer.trained().type(), trainer.precision());
     profiler.emplace(trainer);
   }
   return &*profiler;

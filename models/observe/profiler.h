@@ -11,7 +11,7 @@ namespace kiln {
 
 /// Measures the peaks of the device: GEMMs or multiply-adds of `type`, and bytes a second of a sum of two arrays. Takes
 /// about a second, and 192 MB of device memory. Nothing for a device whose clock does not measure time.
-Roof roofOf(Device &device, Type type, std::optional<Precision> precision);
+Roof measureRoof(Device &device, Type type, std::optional<Precision> precision);
 
 class Profiler {
 public:

@@ -85,7 +85,7 @@ std::string tensorBoardTag(const std::string &name) {
 
 /// Fields of Value: tag 1, simple_value 2, tensor 8 (dtype 1, tensor_shape 2, string_val 8), metadata 9 (plugin_data 1
 /// (plugin_name 1), data_class 4).
-static std::string valueOf(const std::string &tag, const Scalar &scalar) {
+static std::string encodeValue(const std::string &tag, const Scalar &scalar) {
   const std::string name = bytesField(1, tag);
   if (const std::string *text = std::get_if<std::string>(&scalar)) {
     constexpr int64_t stringType = 7, tensorClass = 2;
@@ -102,7 +102,7 @@ static std::string valueOf(const std::string &tag, const Scalar &scalar) {
 std::string rowEvent(double wall, const StepRow &row) {
   std::string summary;
   for (const auto &[name, scalar] : row.scalars)
-    summary += bytesField(1, valueOf(tensorBoardTag(name), scalar));
+    summary += bytesField(1, encodeValue(tensorBoardTag(name), scalar));
   return event(wall, row.step, bytesField(5, summary));
 }
 

@@ -16,7 +16,7 @@ namespace kiln {
 
 using Json = nlohmann::ordered_json;
 
-double Roof::shareOf(double flopsDone, double bytesMoved, double seconds) const {
+double Roof::shareOfPeak(double flopsDone, double bytesMoved, double seconds) const {
   if (flops <= 0 || bytes <= 0 || seconds <= 0)
     return -1;
   return std::max(flopsDone / flops, bytesMoved / bytes) / seconds;
@@ -28,14 +28,14 @@ static constexpr std::array<const char *, 3> trackNames = {"host", "device", "da
 /// rounded ends, so that nested events stay nested.
 static double microseconds(double time, double first) { return std::round((time - first) * 1e9) / 1e3; }
 
-static Json argumentsOf(const Stretch &s, const Roof &roof) {
+static Json formatArguments(const Stretch &s, const Roof &roof) {
   Json args = {{"kernel", s.kind}, {"shapes", s.shapes}};
   if (s.seconds() <= 0)
     return args;
   if (s.flops > 0)
     args["GFLOP/s"] = s.flops / s.seconds() / 1e9;
   args["GB/s"] = static_cast<double>(s.bytes) / s.seconds() / 1e9;
-  if (const double share = roof.shareOf(s.flops, static_cast<double>(s.bytes), s.seconds()); share >= 0)
+  if (const double share = roof.shareOfPeak(s.flops, static_cast<double>(s.bytes), s.seconds()); share >= 0)
     args["share of the roof"] = share;
   return args;
 }
@@ -69,7 +69,7 @@ std::string chromeTrace(const std::vector<Stretch> &stretches, const TraceFacts 
                   {"pid", 0},
                   {"tid", static_cast<int>(s->track)}};
     if (s->track == Track::device)
-      event["args"] = argumentsOf(*s, facts.roof);
+      event["args"] = formatArguments(*s, facts.roof);
     events.push_back(std::move(event));
   }
   const Json trace = {{"traceEvents", std::move(events)},
@@ -116,8 +116,8 @@ std::vector<ProfileRow> profileRows(const std::vector<Stretch> &stretches, Profi
 }
 
 /// Times and launches are per step, averaged over `steps`.
-static std::string lineOf(const ProfileRow &row, double all, double steps, const Roof &roof) {
-  const double share = roof.shareOf(row.flops, row.bytes, row.seconds);
+static std::string formatLine(const ProfileRow &row, double all, double steps, const Roof &roof) {
+  const double share = roof.shareOfPeak(row.flops, row.bytes, row.seconds);
   const auto rate = [&](double amount) {
     return amount > 0 && row.seconds > 0 ? fmt::format("{:10.1f}", amount / row.seconds / 1e9)
                                          : fmt::format("{:>10}", "");
@@ -128,7 +128,7 @@ static std::string lineOf(const ProfileRow &row, double all, double steps, const
                      row.name);
 }
 
-static std::string tableOf(const std::vector<Stretch> &stretches, ProfileBy by, double steps, const Roof &roof) {
+static std::string formatTable(const std::vector<Stretch> &stretches, ProfileBy by, double steps, const Roof &roof) {
   const std::vector<ProfileRow> rows = profileRows(stretches, by);
   ProfileRow sum = {"all launches"};
   for (const ProfileRow &row : rows)
@@ -136,8 +136,8 @@ static std::string tableOf(const std::vector<Stretch> &stretches, ProfileBy by, 
   std::string text = fmt::format("\n{:>12} {:>8} {:>9} {:>10} {:>10} {:>7}  {}\n", "ms a step", "share", "launches",
                                  "GFLOP/s", "GB/s", "roof", by == ProfileBy::kernel ? "kernel" : "label");
   for (const ProfileRow &row : rows)
-    text += lineOf(row, sum.seconds, steps, roof);
-  return text + lineOf(sum, sum.seconds, steps, roof);
+    text += formatLine(row, sum.seconds, steps, roof);
+  return text + formatLine(sum, sum.seconds, steps, roof);
 }
 
 std::string profileText(const std::vector<Stretch> &stretches, const TraceFacts &facts, bool isTime) {
@@ -160,8 +160,8 @@ std::string profileText(const std::vector<Stretch> &stretches, const TraceFacts 
   if (facts.roof.flops > 0)
     text += fmt::format("; the roof is {:.1f} GFLOP/s and {:.1f} GB/s ({})", facts.roof.flops / 1e9,
                         facts.roof.bytes / 1e9, facts.roof.what);
-  return text + "\n" + tableOf(stretches, ProfileBy::kernel, count, facts.roof) +
-         tableOf(stretches, ProfileBy::label, count, facts.roof);
+  return text + "\n" + formatTable(stretches, ProfileBy::kernel, count, facts.roof) +
+         formatTable(stretches, ProfileBy::label, count, facts.roof);
 }
 
 } // namespace kiln

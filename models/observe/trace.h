@@ -32,7 +32,7 @@ struct Roof {
   std::string what = {};       // names the peaks
   /// A launch's share of the roofline: the least time that its GEMMs and its bytes take, over its own time. Below 0 if
   /// unknown.
-  double shareOf(double flops, double bytes, double seconds) const;
+  double shareOfPeak(double flops, double bytes, double seconds) const;
 };
 
 struct TraceFacts {

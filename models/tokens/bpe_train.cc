@@ -17,7 +17,7 @@ namespace kiln {
 
 //===-- Counts --------------------------------------------------------------------------------------------------===//
 
-std::string expressionOf(const std::string &split) {
+std::string splitExpression(const std::string &split) {
   const auto named = namedSplits().find(split);
   return named != namedSplits().end() ? named->second : split;
 }
@@ -25,7 +25,7 @@ std::string expressionOf(const std::string &split) {
 size_t PieceCounts::Hash::operator()(std::string_view piece) const { return hashOfPiece(piece); }
 
 PieceCounts::PieceCounts(TokenStyle style, const std::string &split)
-    : kind(style), split(style == TokenStyle::bytes ? expressionOf(split) : "") {
+    : kind(style), split(style == TokenStyle::bytes ? splitExpression(split) : "") {
   const Splitter any(this->split); // reports an error in the expression before a text is read
 }
 
@@ -84,7 +84,7 @@ public:
       symbols(piece, word);
       counts.push_back(count);
       for (size_t i = 0; i + 1 < word.size(); ++i)
-        add(pairOf(word[i], word[i + 1]), words.size() - 1, count);
+        add(packPair(word[i], word[i + 1]), words.size() - 1, count);
     }
     for (const auto &[pair, found] : pairs)
       heap.push({found.count, pair});
@@ -119,13 +119,13 @@ public:
           continue;
         }
         if (to > 0) {
-          pairs.at(pairOf(word[to - 1], left)).count -= count;
-          grown.push_back(pairOf(word[to - 1], result));
+          pairs.at(packPair(word[to - 1], left)).count -= count;
+          grown.push_back(packPair(word[to - 1], result));
           add(grown.back(), number, count);
         }
         if (i + 2 < word.size()) {
-          pairs.at(pairOf(right, word[i + 2])).count -= count;
-          grown.push_back(pairOf(result, word[i + 2]));
+          pairs.at(packPair(right, word[i + 2])).count -= count;
+          grown.push_back(packPair(result, word[i + 2]));
           add(grown.back(), number, count);
         }
         word[to++] = result;
@@ -191,7 +191,7 @@ static void addSpecial(Vocabulary &v, const std::string &special) {
 
 static Vocabulary trainBytes(const PieceCounts &counts, const BpeSettings &settings) {
   Vocabulary v;
-  v.split = expressionOf(settings.split);
+  v.split = splitExpression(settings.split);
   for (const uint8_t byte : bytesInOrder())
     v.tokens.emplace_back(1, static_cast<char>(byte));
   const std::vector<int32_t> bytes = byteTokens(v);

@@ -13,7 +13,7 @@ namespace kiln {
 // Counts of the pieces of texts, the input of BPE training.
 
 /// The regular expression of a name of namedSplits(); another text is an expression itself.
-std::string expressionOf(const std::string &split);
+std::string splitExpression(const std::string &split);
 
 class PieceCounts {
 public:

@@ -95,7 +95,7 @@ std::optional<TokensCommand> parseTokensCommand(int argc, const char *const *arg
 
 //===-- Commands ------------------------------------------------------------------------------------------------===//
 
-static int threadsOf(const DocumentOptions &options) {
+static int chooseThreads(const DocumentOptions &options) {
   if (options.threads < 0)
     throw Error(fmt::format("expected '--threads' to be at least 0, but got {}", options.threads));
   return options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -147,7 +147,7 @@ void learn(const LearnOptions &options) {
   settings.specials = options.specials.value_or(style == TokenStyle::bytes ? std::vector<std::string>{"<|endoftext|>"}
                                                                            : std::vector<std::string>());
   PieceCounts counts(style, settings.split);
-  forDocuments(options, [&](std::string_view text) { counts.add(text, threadsOf(options)); });
+  forDocuments(options, [&](std::string_view text) { counts.add(text, chooseThreads(options)); });
   const Vocabulary vocabulary = trainBpe(counts, settings);
   writeVocabulary(options.out, vocabulary);
   writeResult(fmt::format("{} tokens, {} merges, from {} different pieces, in '{}'\n", vocabulary.size(),
@@ -213,8 +213,8 @@ static void expectNoShards(const std::string &name) {
 }
 
 /// The token that the options name; without a name, the vocabulary's, for files only.
-static std::optional<int32_t> specialOf(const EncodeOptions &options, const Vocabulary &vocabulary,
-                                        const std::optional<std::string> &name, const std::optional<int32_t> &own) {
+static std::optional<int32_t> findSpecial(const EncodeOptions &options, const Vocabulary &vocabulary,
+                                          const std::optional<std::string> &name, const std::optional<int32_t> &own) {
   if (!name)
     return options.out.empty() ? std::nullopt : own;
   if (name->empty())
@@ -234,11 +234,11 @@ void encode(const EncodeOptions &options) {
     expectNoShards(options.out);
   const Tokenizer tokenizer(readVocabulary(options.tokenizer));
   const Vocabulary &vocabulary = tokenizer.vocabulary();
-  const std::optional<int32_t> first = specialOf(options, vocabulary, options.begin, documentMark(vocabulary)),
-                               last = specialOf(options, vocabulary, options.end, documentEnd(vocabulary));
+  const std::optional<int32_t> first = findSpecial(options, vocabulary, options.begin, documentMark(vocabulary)),
+                               last = findSpecial(options, vocabulary, options.end, documentEnd(vocabulary));
   ShardFiles files(options, tokenizer.size());
   forDocuments(options, [&](std::string_view text) {
-    std::vector<int32_t> tokens = tokenizer.encode(text, options.specials, threadsOf(options));
+    std::vector<int32_t> tokens = tokenizer.encode(text, options.specials, chooseThreads(options));
     if (first)
       tokens.insert(tokens.begin(), *first);
     if (last)
@@ -318,7 +318,7 @@ void tellAbout(const AboutOptions &options) {
   text += fmt::format("\nstyle        {}\n", styles[static_cast<int>(v.style)]);
   if (v.style == TokenStyle::bytes)
     text += fmt::format("expression   {}\n", v.split.empty() ? "none" : v.split);
-  text += fmt::format("hash         {:016x}\n", hashOf(v));
+  text += fmt::format("hash         {:016x}\n", computeHash(v));
   writeResult(text);
 }
 

@@ -21,7 +21,7 @@ static Vocabulary readPair(const std::string &tokens, const std::string &merges)
   Vocabulary v;
   v.split = namedSplits().at("gpt2");
   addTokens(v, readJsonObject(tokens), tokens);
-  const TokenIds ids = idsOf(v);
+  const TokenIds ids = findTokenIds(v);
   const std::string text = readFile(merges, mostJsonBytes);
   int64_t number = 0;
   forLines(text, [&](std::string_view line) {
@@ -40,7 +40,7 @@ static Vocabulary readPair(const std::string &tokens, const std::string &merges)
 //===-- llm.c ---------------------------------------------------------------------------------------------------===//
 
 void findMerges(Vocabulary &v) {
-  const TokenIds ids = idsOf(v);
+  const TokenIds ids = findTokenIds(v);
   std::unordered_map<std::string, int64_t> ranks; // rank by the bytes of the merged token
   for (int64_t id = 0; id < v.size(); ++id) {
     const std::string &token = v.tokens[id];

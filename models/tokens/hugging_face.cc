@@ -29,7 +29,7 @@ void addToken(Vocabulary &v, int64_t id, const std::string &bytes, const std::st
 /// The bytes of a token as written in a file; none if it is not valid.
 static bool bytesIn(TokenStyle style, const std::string &text, std::string &bytes) {
   if (style == TokenStyle::bytes)
-    return bytesOf(text, bytes) && !bytes.empty();
+    return lettersToBytes(text, bytes) && !bytes.empty();
   bytes = text;
   return true;
 }
@@ -40,7 +40,7 @@ void addTokens(Vocabulary &v, const JsonObject &json, const std::string &path) {
     addToken(v, json.integer(name), bytesIn(v.style, name, bytes) ? bytes : name, path);
 }
 
-TokenIds idsOf(const Vocabulary &v) {
+TokenIds findTokenIds(const Vocabulary &v) {
   TokenIds ids;
   for (int64_t id = v.size(); id-- > 0;)
     if (!v.tokens[id].empty())
@@ -85,7 +85,7 @@ static void expectFalse(const JsonObject &json, const std::string &name) {
 }
 
 /// The regular expression of a pre-tokenizer: GPT-2's, or one that is applied before it.
-static std::string splitOf(const JsonObject &json) {
+static std::string readSplit(const JsonObject &json) {
   const auto isByteLevel = [](const JsonObject &step, bool splits) {
     expectText(step, "type", "ByteLevel");
     expectFalse(step, "add_prefix_space");
@@ -151,7 +151,7 @@ static TokenStyle styleIn(const JsonObject &json, const JsonObject &model) {
 }
 
 static void readMerges(Vocabulary &v, const JsonObject &model, const std::string &path) {
-  const TokenIds ids = idsOf(v);
+  const TokenIds ids = findTokenIds(v);
   std::vector<std::pair<std::string, std::string>> pairs;
   if (model.isTextList("merges"))
     for (const std::string &line : model.textList("merges")) {
@@ -179,7 +179,7 @@ Vocabulary readTokenizerJson(const std::string &path) {
     if (model.has("unk_token") && !model.text("unk_token").empty())
       model.reject("unk_token", "null");
     v.wholePieces = model.has("ignore_merges") && model.truth("ignore_merges");
-    v.split = json.has("pre_tokenizer") ? splitOf(json.object("pre_tokenizer")) : "";
+    v.split = json.has("pre_tokenizer") ? readSplit(json.object("pre_tokenizer")) : "";
   }
   addTokens(v, model.object("vocab"), path);
   if (v.style != TokenStyle::wholeWords)
@@ -219,7 +219,7 @@ Json tokenList(const Vocabulary &v) {
 }
 
 std::string shownToken(const Vocabulary &v, int32_t id) {
-  return v.style == TokenStyle::bytes ? lettersOf(v.tokens[id]) : v.tokens[id];
+  return v.style == TokenStyle::bytes ? bytesToLetters(v.tokens[id]) : v.tokens[id];
 }
 
 static Json specialList(const Vocabulary &v) {
@@ -238,7 +238,7 @@ static Json specialList(const Vocabulary &v) {
   return added;
 }
 
-static Json modelOf(const Vocabulary &v) {
+static Json writeModel(const Vocabulary &v) {
   if (v.style == TokenStyle::wholeWords)
     return {{"type", "WordLevel"}, {"vocab", tokenList(v)}, {"unk_token", unknownToken}};
   Json pairs = Json::array();
@@ -267,7 +267,7 @@ Json tokenizerJson(const Vocabulary &v) {
           {"decoder", ofBytes                        ? letters
                       : v.style == TokenStyle::words ? spaces
                                                      : Json()},
-          {"model", modelOf(v)}};
+          {"model", writeModel(v)}};
 }
 
 } // namespace kiln

@@ -12,11 +12,11 @@ namespace kiln {
 
 //===-- Lists ---------------------------------------------------------------------------------------------------===//
 // Common parts of tokenizer files: lists of tokens with their numbers, and of merged pairs. Byte tokens are written in
-// GPT-2's letters (lettersOf), words as they are.
+// GPT-2's letters (bytesToLetters), words as they are.
 
 using TokenIds = std::unordered_map<std::string, int32_t>;
 /// The number of each token; the lowest if several have equal bytes.
-TokenIds idsOf(const Vocabulary &vocabulary);
+TokenIds findTokenIds(const Vocabulary &vocabulary);
 
 /// Sets token `id` to `bytes`. Throws Error, which names the file `path`, if it is taken or too large.
 void addToken(Vocabulary &vocabulary, int64_t id, const std::string &bytes, const std::string &path);

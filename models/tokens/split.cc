@@ -208,13 +208,13 @@ static void splitValid(pcre2_code *code, pcre2_match_data *found, std::string_vi
 }
 
 using MatchData = std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data *)>;
-static MatchData matchDataOf(const pcre2_code *code) {
+static MatchData makeMatchData(const pcre2_code *code) {
   return {pcre2_match_data_create_from_pattern(code, nullptr), pcre2_match_data_free};
 }
 
 bool Splitter::finds(std::string_view text) const {
   return !compiled || pcre2_match(compiled->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0,
-                                  PCRE2_NO_UTF_CHECK, matchDataOf(compiled->code).get(), nullptr) >= 0;
+                                  PCRE2_NO_UTF_CHECK, makeMatchData(compiled->code).get(), nullptr) >= 0;
 }
 
 void Splitter::split(std::string_view text, const std::function<void(std::string_view)> &take) const {
@@ -223,7 +223,7 @@ void Splitter::split(std::string_view text, const std::function<void(std::string
       take(text);
     return;
   }
-  const MatchData found = matchDataOf(compiled->code);
+  const MatchData found = makeMatchData(compiled->code);
   for (size_t at = 0; at < text.size();) {
     const size_t valid = validUtf8(text, at);
     splitValid(compiled->code, found.get(), text.substr(at, valid - at), take);

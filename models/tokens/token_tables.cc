@@ -15,7 +15,7 @@ uint64_t mixed(uint64_t x) {
 
 MergeTable::MergeTable(const std::vector<Merge> &merges) : slots(std::bit_ceil(2 * merges.size() + 2)) {
   for (size_t rank = 0; rank < merges.size(); ++rank) {
-    const uint64_t pair = pairOf(merges[rank].left, merges[rank].right);
+    const uint64_t pair = packPair(merges[rank].left, merges[rank].right);
     size_t at = mixed(pair) & (slots.size() - 1);
     while (slots[at].rank != none && slots[at].pair != pair)
       at = (at + 1) & (slots.size() - 1);
@@ -25,7 +25,7 @@ MergeTable::MergeTable(const std::vector<Merge> &merges) : slots(std::bit_ceil(2
 }
 
 uint32_t MergeTable::rank(int32_t left, int32_t right) const {
-  const uint64_t pair = pairOf(left, right);
+  const uint64_t pair = packPair(left, right);
   size_t at = mixed(pair) & (slots.size() - 1);
   while (slots[at].rank != none && slots[at].pair != pair)
     at = (at + 1) & (slots.size() - 1);

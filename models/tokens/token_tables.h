@@ -19,7 +19,7 @@ uint64_t mixed(uint64_t number);
 uint64_t hashOfPiece(std::string_view bytes);
 
 /// Two tokens as one number.
-inline uint64_t pairOf(int32_t left, int32_t right) {
+inline uint64_t packPair(int32_t left, int32_t right) {
   return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
 }
 

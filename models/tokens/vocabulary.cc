@@ -40,7 +40,7 @@ static const std::array<int, 256> &letters() {
   return points;
 }
 
-std::string lettersOf(std::string_view bytes) {
+std::string bytesToLetters(std::string_view bytes) {
   std::string text;
   for (const char byte : bytes) {
     const int point = letters()[static_cast<uint8_t>(byte)];
@@ -52,7 +52,7 @@ std::string lettersOf(std::string_view bytes) {
   return text;
 }
 
-bool bytesOf(std::string_view text, std::string &bytes) {
+bool lettersToBytes(std::string_view text, std::string &bytes) {
   static const std::array<int, 512> byLetter = [] {
     std::array<int, 512> all;
     all.fill(-1);
@@ -120,7 +120,7 @@ std::optional<int32_t> documentMark(const Vocabulary &v) {
 
 std::optional<int32_t> documentEnd(const Vocabulary &v) { return specialNamed(v, "</s>"); }
 
-uint64_t hashOf(const Vocabulary &v) {
+uint64_t computeHash(const Vocabulary &v) {
   uint64_t hash = fnv1a("");
   const auto add = [&](std::string_view bytes) { hash = (fnv1a(bytes, hash) ^ bytes.size()) * 0x100000001b3; };
   const auto addNumber = [&](int32_t number) { add({reinterpret_cast<const char *>(&number), sizeof(number)}); };

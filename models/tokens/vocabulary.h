@@ -51,7 +51,7 @@ std::optional<int32_t> documentMark(const Vocabulary &vocabulary);
 /// The special token at the end of a document: </s>.
 std::optional<int32_t> documentEnd(const Vocabulary &vocabulary);
 /// FNV-1a of all of it.
-uint64_t hashOf(const Vocabulary &vocabulary);
+uint64_t computeHash(const Vocabulary &vocabulary);
 
 /// One token a byte, with no merges.
 Vocabulary byteVocabulary();
@@ -60,9 +60,9 @@ const std::vector<uint8_t> &bytesInOrder();
 
 /// GPT-2's representation of bytes as letters, so that a token is one word of JSON or of a line. Visible bytes are
 /// themselves, others are letters from U+0100 on.
-std::string lettersOf(std::string_view bytes);
+std::string bytesToLetters(std::string_view bytes);
 /// Converts letters back to bytes; false if a letter stands for none.
-bool bytesOf(std::string_view letters, std::string &bytes);
+bool lettersToBytes(std::string_view letters, std::string &bytes);
 
 /// Expressions by name: gpt2, gpt4, llama3.
 const std::map<std::string, std::string> &namedSplits();

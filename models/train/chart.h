@@ -31,7 +31,7 @@ struct Span {
   /// Half the length, above 0; halved so that it is finite for any ends.
   double half() const;
   /// The relative position of x: 0 at the low end, 1 at the high end.
-  double shareOf(double x) const { return (x / 2 - low / 2) / half(); }
+  double toFraction(double x) const { return (x / 2 - low / 2) / half(); }
 };
 
 /// A frame with axes.
@@ -39,9 +39,9 @@ class Panel {
 public:
   Panel(double top, double height, Span steps, Span losses) : top(top), height(height), steps(steps), losses(losses) {}
 
-  std::string placeOf(CurvePoint p) const;
-  double xOf(double step) const { return left + width * steps.shareOf(step); }
-  double yOf(double loss) const { return top + height * (1 - losses.shareOf(loss)); }
+  std::string formatPoint(CurvePoint p) const;
+  double toX(double step) const { return left + width * steps.toFraction(step); }
+  double toY(double loss) const { return top + height * (1 - losses.toFraction(loss)); }
   /// The frame, with labelled grid lines at round numbers.
   std::string axes() const;
   /// As above, with these labels on the horizontal axis.
@@ -63,7 +63,7 @@ std::string legend(const std::string &name, const std::string &after, size_t ind
 /// A text above a frame, whose baseline is at `y`.
 std::string chartTitle(const std::string &text, double y = 18);
 /// The chart: `body` on white, `height` pixels high.
-std::string chartOf(double height, const std::string &body);
+std::string wrapChart(double height, const std::string &body);
 
 /// `text` escaped for SVG; U+FFFD for bytes that are not UTF-8 and for characters that XML does not allow.
 std::string escapedForSvg(const std::string &text);

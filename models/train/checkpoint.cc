@@ -61,7 +61,7 @@ namespace fs = std::filesystem;
 
 static constexpr const char *masterPrefix = "master.";
 
-BufferSource sourceOf(const HostBuffers &buffers) {
+BufferSource readFrom(const HostBuffers &buffers) {
   return {buffers.type, [&buffers](FlatBuffer which, int64_t first, int64_t count, void *to) {
             const int64_t size = which == FlatBuffer::values ? bytesOf(buffers.type) : bytesOf(f32);
             const void *const from = which == FlatBuffer::values  ? static_cast<const void *>(buffers.values.data())
@@ -137,7 +137,7 @@ static void writeAll(const std::string &folder, const RunState &state, const Mod
   };
   const std::string weightFile = folder + "/model.safetensors", momentFile = folder + "/optimizer.safetensors";
   // Each tensor is read once; the combined checksum is known after writing, and is filled in then.
-  const IdentifiedParts blank = partsWith(blankChecksumsOf(weights), blankChecksumsOf(moments));
+  const IdentifiedParts blank = partsWith(blankChecksums(weights), blankChecksums(moments));
   const Metadata ofWeights = writeSafetensors(weightFile, weights, blank.weights);
   const IdentifiedParts parts = partsWith(ofWeights, writeSafetensors(momentFile, moments, blank.moments));
   replaceMetadata(weightFile, weights, parts.weights);
@@ -154,7 +154,7 @@ std::string checkpointPath(const std::string &folder, int64_t step) {
 }
 
 /// The step in a checkpoint's name.
-static int64_t stepOf(const fs::path &checkpoint) {
+static int64_t readStep(const fs::path &checkpoint) {
   return std::strtoll(checkpoint.filename().string().c_str() + stem.size(), nullptr, 10);
 }
 
@@ -300,7 +300,7 @@ std::string saveCheckpoint(const std::string &folder, const RunState &state, con
   const std::optional<std::string> best = bestLinked(folder);
   const TrainSettings &s = state.settings;
   for (size_t i = 0; i + static_cast<size_t>(s.keep) < all.size(); ++i)
-    if (fs::path(all[i]).filename() != best.value_or("") && !(s.keepEvery > 0 && stepOf(all[i]) % s.keepEvery == 0))
+    if (fs::path(all[i]).filename() != best.value_or("") && !(s.keepEvery > 0 && readStep(all[i]) % s.keepEvery == 0))
       std::ignore = discard(all[i]); // retried at the next save
   return path;
 }

@@ -56,7 +56,7 @@ struct BufferSource {
   Type type = f32; // of the values
   std::function<void(FlatBuffer which, int64_t first, int64_t count, void *to)> read;
 };
-BufferSource sourceOf(const HostBuffers &buffers);
+BufferSource readFrom(const HostBuffers &buffers);
 /// Receives `count` elements of a buffer, from element `first` on.
 using BufferSink = std::function<void(FlatBuffer which, int64_t first, int64_t count, const void *from)>;
 

@@ -133,7 +133,7 @@ static std::vector<CurvePoint> differences(const std::vector<CurvePoint> &points
 }
 
 /// The last validation loss, for the legend; empty without one.
-static std::string lastOf(const Curve &curve) {
+static std::string formatLast(const Curve &curve) {
   if (curve.validation.empty())
     return "";
   const double loss = curve.validation.back().loss;
@@ -141,7 +141,7 @@ static std::string lastOf(const Curve &curve) {
 }
 
 /// The position of the last point.
-static double endOf(const Curve &curve) {
+static double findEnd(const Curve &curve) {
   double end = 0;
   for (const std::vector<CurvePoint> *points : {&curve.training, &curve.validation})
     if (!points->empty())
@@ -149,13 +149,13 @@ static double endOf(const Curve &curve) {
   return end;
 }
 
-std::string pictureOf(const std::vector<Curve> &curves, const CurveOf &of) {
+std::string drawCurves(const std::vector<Curve> &curves, const CurveOf &of) {
   if (curves.empty())
     throw Error("expected runs to draw, but got none");
   Span steps, losses, apart;
   steps.add(0);
   for (const Curve &curve : curves)
-    steps.add(endOf(curve));
+    steps.add(findEnd(curve));
   const double hundredth = steps.high / 100;
   const double length = of.over == Over::steps ? std::max(1.0, std::floor(hundredth)) : std::max(hundredth, 1e-9);
   std::vector<Curve> shown, differing;
@@ -177,11 +177,11 @@ std::string pictureOf(const std::vector<Curve> &curves, const CurveOf &of) {
     body += chartTitle("less that of " + shortened(curves.front().name), 322) + lower.axes();
   for (size_t i = 0; i < shown.size(); ++i) {
     body += drawn(upper, shown[i].training, shown[i].validation, i) +
-            legend(shown[i].name, lastOf(shown[i]), i, shown.size());
+            legend(shown[i].name, formatLast(shown[i]), i, shown.size());
     if (!isAlone)
       body += drawn(lower, differing[i].training, differing[i].validation, i);
   }
-  return chartOf(isAlone ? 316 : 490, body);
+  return wrapChart(isAlone ? 316 : 490, body);
 }
 
 //===-- The command ---------------------------------------------------------------------------------------------===//
@@ -202,7 +202,7 @@ static void draw(const PlotOptions &options) {
   std::vector<Curve> curves;
   for (const std::string &run : options.runs)
     curves.push_back(readCurve(run, options.of));
-  writeOutput(options.out, pictureOf(curves, options.of));
+  writeOutput(options.out, drawCurves(curves, options.of));
 }
 
 /// Whether a run writes to the folder: it holds a lock until it ends.

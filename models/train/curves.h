@@ -42,7 +42,7 @@ Curve readCurve(const std::string &folder, const CurveOf &of = {});
 /// The picture. Training losses are means over a hundredth of the longest run. Validation losses are dots; the last one
 /// is printed next to the run's name. Differences are taken at equal steps, or at equal seconds or tokens with linear
 /// interpolation of the first run. Long names are cut at the front. Throws Error without a curve.
-std::string pictureOf(const std::vector<Curve> &curves, const CurveOf &of = {});
+std::string drawCurves(const std::vector<Curve> &curves, const CurveOf &of = {});
 
 //===-- The command ---------------------------------------------------------------------------------------------===//
 

@@ -39,7 +39,7 @@ std::optional<Validation> validate(Trainer &trainer, const TrainData &data, int6
 //===-- Gradient norms ------------------------------------------------------------------------------------------===//
 
 /// `h.0` of `h.0.attn.c_attn.weight`, `wte` of `wte.weight`.
-static std::string groupOf(std::string name) {
+static std::string groupName(std::string name) {
   if (name.starts_with("transformer."))
     name.erase(0, name.find('.') + 1);
   const size_t first = std::min(name.find('.'), name.size()), next = std::min(name.find('.', first + 1), name.size());
@@ -58,12 +58,12 @@ static Tensor uploaded(const std::shared_ptr<Device> &device, const std::vector<
 GradientNorms::GradientNorms(Trainer &trainer) : device(trainer.machine()) {
   std::vector<GroupRange> ranges;
   for (const Parameter &p : trainer.trained().parameters().all()) {
-    const auto known = std::find(groups.begin(), groups.end(), groupOf(p.name));
+    const auto known = std::find(groups.begin(), groups.end(), groupName(p.name));
     ranges.push_back({p.offset, p.offset + p.count(), known - groups.begin()});
     if (known == groups.end())
-      groups.push_back(groupOf(p.name));
+      groups.push_back(groupName(p.name));
   }
-  const GroupChunks chunks = chunksOf(ranges, std::ssize(groups));
+  const GroupChunks chunks = cutIntoChunks(ranges, std::ssize(groups));
   begins = uploaded(device, chunks.begins);
   ends = uploaded(device, chunks.ends);
   firsts = uploaded(device, chunks.firsts);

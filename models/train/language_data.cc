@@ -32,7 +32,7 @@ static Streams parted(DataIdentity identity, std::shared_ptr<const TokenStream> 
           std::make_shared<StreamPart>(all, rest, tenth)};
 }
 
-static Streams bytesOf(const LanguageSource &source, int64_t context) {
+static Streams readBytes(const LanguageSource &source, int64_t context) {
   Text text = readText(source.data, context);
   return {{source.data, std::ssize(text.train),
            fnv1a({reinterpret_cast<const char *>(text.train.data()), text.train.size()})},
@@ -76,10 +76,10 @@ static Streams open(const LanguageSource &source, int64_t context) {
     throw Error(fmt::format(
         "--validation requires token files (.bin), but --data is '{}'; the last tenth of a text is the validation set",
         source.data));
-  return source.tokenizer ? encoded(source, context) : bytesOf(source, context);
+  return source.tokenizer ? encoded(source, context) : readBytes(source, context);
 }
 
-std::optional<int64_t> llmcRowsOf(const TrainSettings &settings) {
+std::optional<int64_t> rowsOfLlmc(const TrainSettings &settings) {
   return settings.order == DataOrder::llmc ? std::optional(settings.batch) : std::nullopt;
 }
 
@@ -92,7 +92,7 @@ static std::vector<DocumentPlace> placesIn(const LanguageSource &source, const T
   if (source.folder.empty())
     return findDocuments(stream, *source.documents, where);
   const std::string index = (std::filesystem::path(source.folder) / fmt::format("documents-{}.index", name)).string();
-  return documentsOf(stream, *source.documents, where, index, hash);
+  return locateDocuments(stream, *source.documents, where, index, hash);
 }
 
 /// Whether a document is empty.
@@ -164,7 +164,7 @@ static std::vector<int32_t> narrowed(const std::vector<int32_t> &all, int64_t co
 }
 
 /// The number of columns of a matrix of `context` that have targets, at least 1.
-static int64_t lengthOf(const std::vector<int32_t> &targets, int64_t context) {
+static int64_t longestSequence(const std::vector<int32_t> &targets, int64_t context) {
   int64_t length = 1;
   for (int64_t i = 0; i < std::ssize(targets); ++i)
     if (targets[i] != ignoredTarget)
@@ -172,9 +172,9 @@ static int64_t lengthOf(const std::vector<int32_t> &targets, int64_t context) {
   return length;
 }
 
-HostBatch LanguageData::inputsOf(const Batch &given) const {
+HostBatch LanguageData::makeInputs(const Batch &given) const {
   if (batch > 0) {
-    const int64_t length = *lengths.lower_bound(lengthOf(given.targets, context));
+    const int64_t length = *lengths.lower_bound(longestSequence(given.targets, context));
     HostBatch inputs = languageBatch(narrowed(given.tokens, context, length), narrowed(given.targets, context, length));
     inputs.shape = {std::ssize(given.targets) / context, length};
     return inputs;
@@ -190,7 +190,7 @@ HostBatch LanguageData::inputsOf(const Batch &given) const {
 }
 
 HostBatch LanguageData::training(int64_t first, int64_t count) {
-  return inputsOf(documents ? documents->sequences(first, count) : batches->sequences(first, count));
+  return makeInputs(documents ? documents->sequences(first, count) : batches->sequences(first, count));
 }
 
 int64_t LanguageData::trainingTargets(int64_t first, int64_t count) {
@@ -212,11 +212,11 @@ int64_t LanguageData::validationTargets(int64_t first, int64_t count) const {
 
 HostBatch LanguageData::validation(int64_t first, int64_t count) const {
   if (!heldDocuments)
-    return inputsOf(validationBatch(*held, context, first, count));
+    return makeInputs(validationBatch(*held, context, first, count));
   Batch some = heldDocuments->padding(count);
   for (int64_t i = 0; i < std::min(count, heldDocuments->sequences() - first); ++i)
     heldDocuments->read(first + i, some, i);
-  return inputsOf(some);
+  return makeInputs(some);
 }
 
 } // namespace kiln

@@ -29,7 +29,7 @@ struct LanguageSource {
 };
 
 /// LanguageSource::llmcRows for these settings.
-std::optional<int64_t> llmcRowsOf(const TrainSettings &settings);
+std::optional<int64_t> rowsOfLlmc(const TrainSettings &settings);
 
 class LanguageData : public TrainData {
 public:
@@ -49,7 +49,7 @@ public:
   std::vector<std::string> notes() const;
 
 private:
-  HostBatch inputsOf(const Batch &batch) const;
+  HostBatch makeInputs(const Batch &batch) const;
 
   int64_t context, batch; // 0: all sequences are as long as the context
   bool givesPlaces;

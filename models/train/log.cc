@@ -23,7 +23,7 @@ bool StepRow::has(const std::string &tag, const Scalar &value) const {
   return std::find(scalars.begin(), scalars.end(), std::pair(tag, value)) != scalars.end();
 }
 
-std::string jsonOf(const StepRow &row) {
+std::string toJson(const StepRow &row) {
   nlohmann::ordered_json json = {{"step", row.step}};
   for (const auto &[tag, value] : row.scalars)
     std::visit([&, &tag = tag](const auto &scalar) { json[tag] = scalar; }, value);
@@ -32,7 +32,7 @@ std::string jsonOf(const StepRow &row) {
 }
 
 /// The step of a line; none for an incomplete line after a crash.
-static std::optional<int64_t> stepOf(const std::string &path, const std::string &line) {
+static std::optional<int64_t> readStep(const std::string &path, const std::string &line) {
   try {
     return JsonObject(path, line).integer("step");
   } catch (const Error &) {
@@ -47,28 +47,28 @@ static std::map<int64_t, std::string> rowsUpTo(const std::string &path, int64_t 
     return rows;
   std::istringstream lines(readFile(path));
   for (std::string line; std::getline(lines, line);)
-    if (const std::optional<int64_t> step = stepOf(path, line); step && *step <= last)
+    if (const std::optional<int64_t> step = readStep(path, line); step && *step <= last)
       rows.emplace(*step, line);
   return rows;
 }
 
 /// The file for rows that could not be appended to the log at `path`.
-static std::string restOf(const std::string &path) { return path + ".rest"; }
+static std::string restPath(const std::string &path) { return path + ".rest"; }
 
 RunLog::RunLog(const std::string &path, int64_t step) : path(path) {
   std::map<int64_t, std::string> rows = rowsUpTo(path, step);
-  rows.merge(rowsUpTo(restOf(path), step));
+  rows.merge(rowsUpTo(restPath(path), step));
   std::string text;
   for (const auto &[number, line] : rows)
     text += line + "\n";
   if (std::filesystem::exists(path) || !text.empty())
     replaceFile(path, text);
-  std::filesystem::remove(restOf(path));
+  std::filesystem::remove(restPath(path));
   file.emplace(path);
 }
 
 void RunLog::write(const StepRow &row) {
-  file->write(jsonOf(row) + "\n");
+  file->write(toJson(row) + "\n");
   if (file->isRemoved())
     throw Error(fmt::format("expected '{}' to stay in place while a run writes to it, but it was removed", path),
                 Fault::device);
@@ -76,7 +76,7 @@ void RunLog::write(const StepRow &row) {
 
 void RunLog::leave(const StepRow &row) noexcept {
   try {
-    replaceFile(restOf(path), jsonOf(row) + "\n");
+    replaceFile(restPath(path), toJson(row) + "\n");
   } catch (const std::exception &) { // the run reports the original error
   }
 }

@@ -31,7 +31,7 @@ struct StepRow {
 };
 
 /// The row as a line of log.jsonl.
-std::string jsonOf(const StepRow &row);
+std::string toJson(const StepRow &row);
 
 /// A receiver of the rows, in addition to the log itself.
 class RowSink {

@@ -39,11 +39,11 @@ private:
   [[noreturn]] void leave(const std::exception &error);
   std::optional<StepResult> compute(int64_t targets, Profiler *profiler, double &operations);
   std::string whySkipped(const StepRow &row) const;
-  StepRow rowOf(const StepResult &result, double rate, int64_t targets) const;
+  StepRow makeRow(const StepResult &result, double rate, int64_t targets) const;
   void evaluate(StepRow &row);
   void setGroupNorms(StepRow &row);
   bool canBeSkipped(const StepResult &result) const;
-  int64_t sequencesOf(int64_t micro) const;
+  int64_t countSequences(int64_t micro) const;
 
   Run run;
   RunState &state = run.state;
@@ -66,7 +66,7 @@ private:
 
 Training::Training(Run given)
     : run(std::move(given)), device(openDevice(run.options.machine, ranks)),
-      trainer(device, run.model, fitToMemory(run, *device), shapesOf(run), run.folder.sharedRanks()),
+      trainer(device, run.model, fitToMemory(run, *device), listShapes(run), run.folder.sharedRanks()),
       peak(peakSampler(*device, run.model.type(), state.settings.precision)),
       saves(run.folder, run.model, state, trainer) {
   expectStepsWithin(run);
@@ -92,7 +92,7 @@ void Training::prepare() {
 }
 
 /// The sequences of a micro-batch of the next step.
-int64_t Training::sequencesOf(int64_t micro) const {
+int64_t Training::countSequences(int64_t micro) const {
   const int64_t batch = run.data.perBatch(state.settings.batch);
   return run.data.trainingSequences(state.sequences + micro * batch, batch);
 }
@@ -111,7 +111,7 @@ std::optional<StepResult> Training::compute(int64_t targets, Profiler *profiler,
   trainer.beginStep(learningRate(s, state.step), state.updates + 1, targets, state.step + 1);
   for (int64_t micro = 0; micro < s.accumulate; ++micro) {
     if (micro % ranks.size() != ranks.rank()) {
-      trainer.leaveOut(sequencesOf(micro));
+      trainer.leaveOut(countSequences(micro));
       continue;
     }
     // During the last micro-batch, ranks may begin to exchange gradients: all or none. They agree once a step.
@@ -121,7 +121,7 @@ std::optional<StepResult> Training::compute(int64_t targets, Profiler *profiler,
         return {};
     const HostBatch inputs = noted(profiler, Track::data, "batch",
                                    [&] { return run.data.training(state.sequences + micro * batch, batch); });
-    operations += run.model.flopsOf(inputs, inputs.shape.value_or(run.model.shape(s.batch)));
+    operations += run.model.countFlops(inputs, inputs.shape.value_or(run.model.shape(s.batch)));
     noted(profiler, Track::host, "gradient", [&] { trainer.addGradient(inputs, micro); });
   }
   at = Way::update;
@@ -129,7 +129,7 @@ std::optional<StepResult> Training::compute(int64_t targets, Profiler *profiler,
 }
 
 /// The row of a step, without the values of periodic evaluations.
-StepRow Training::rowOf(const StepResult &result, double rate, int64_t targets) const {
+StepRow Training::makeRow(const StepResult &result, double rate, int64_t targets) const {
   StepRow row;
   row.step = state.step;
   row.set("loss", result.loss);
@@ -144,7 +144,7 @@ StepRow Training::rowOf(const StepResult &result, double rate, int64_t targets) 
   }
   if (scales || trainer.leavesOut())
     row.set("skipped", !result.applied);
-  row.set("dtype", dtypeOf(run.model.type()));
+  row.set("dtype", dtypeName(run.model.type()));
   row.set("tokens", static_cast<double>(targets));
   return row;
 }
@@ -181,9 +181,9 @@ std::optional<StepRow> Training::step() {
                     number, result.loss, result.gradientNorm,
                     trainer.scalesLoss() ? fmt::format(" with a loss scale of {}", result.lossScale) : ""));
   at = Way::evaluation;
-  StepRow row = rowOf(result, rate, targets);
+  StepRow row = makeRow(result, rate, targets);
   row.set("tokens_per_s", static_cast<double>(targets) / seconds);
-  row.set("peak_share", peak.shareOf(operations / seconds));
+  row.set("peak_share", peak.shareOfPeak(operations / seconds));
   row.seconds = secondsSince(start);
   unlogged = row;
   StepRow looks;

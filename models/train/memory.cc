@@ -86,7 +86,7 @@ MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape
 }
 
 /// The maximal shapes: no other shape has at least as many targets and sources.
-static std::vector<BatchShape> largestOf(const std::vector<BatchShape> &shapes) {
+static std::vector<BatchShape> keepLargest(const std::vector<BatchShape> &shapes) {
   std::vector<BatchShape> largest;
   for (const BatchShape &shape : shapes) {
     const auto covers = [](const BatchShape &a, const BatchShape &b) {
@@ -102,7 +102,7 @@ static std::vector<BatchShape> largestOf(const std::vector<BatchShape> &shapes) 
 
 MemoryPlan planMemory(const Target &target, const Model &model, const std::vector<BatchShape> &shapes,
                       const TrainSettings &settings, int64_t ranks) {
-  const std::vector<BatchShape> largest = largestOf(shapes);
+  const std::vector<BatchShape> largest = keepLargest(shapes);
   MemoryPlan memory = planMemory(target, model, largest.at(0), settings, ranks);
   for (size_t i = 1; i < largest.size(); ++i) {
     const MemoryPlan other = planMemory(target, model, largest[i], settings, ranks);
@@ -121,7 +121,7 @@ MemoryPlan planMemory(const Target &target, const Model &model, const std::vecto
 static constexpr int64_t chunkCounts[] = {1, 2, 4, 8, 16, 32};
 
 /// GEMM FLOPs that take as long as moving a byte.
-static double balanceOf(const Target &target) {
+static double flopsPerByte(const Target &target) {
   return target.visit([](const CpuFacts &) { return 10.0; }, [](const GpuFacts &) { return 150.0; });
 }
 
@@ -156,7 +156,7 @@ MemoryCandidate MemoryPlanner::planned(const Recompute &recompute, int64_t lossC
   MemoryCandidate candidate = {recompute, lossChunks};
   const MemoryPlan memory = planMemory(target, model, shape, with(candidate), ranks);
   candidate.bytes = memory.total();
-  const double balance = balanceOf(target);
+  const double balance = flopsPerByte(target);
   for (const LaunchCost &launch : memory.launches)
     candidate.work += launch.flops + balance * static_cast<double>(launch.bytes);
   return candidate;
@@ -231,7 +231,7 @@ int64_t bytesOutsidePlan(const Device &device, const Model &model) {
 }
 
 /// The budget in bytes on a device.
-static int64_t bytesOf(const MemoryBudget &budget, const Device &device, const Collective &ranks) {
+static int64_t availableBytes(const MemoryBudget &budget, const Device &device, const Collective &ranks) {
   if (budget.bytes)
     return *budget.bytes;
   if (const std::optional<int64_t> free = freeBytesOf(device))
@@ -247,7 +247,7 @@ FittedSettings fitToMemory(const Device &device, const Model &model, const Train
   Target target = device.target();
   target.precision = settings.precision;
   const MemoryPlanner planner(target, model, model.shape(settings.batch), settings, ranks);
-  const int64_t bytes = bytesOf(budget, device, together), beside = bytesOutsidePlan(device, model);
+  const int64_t bytes = availableBytes(budget, device, together), beside = bytesOutsidePlan(device, model);
   std::optional<MemoryCandidate> candidate = planner.within(bytes - beside);
   if (!candidate) {
     const MemoryCandidate least = planner.least();

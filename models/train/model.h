@@ -65,7 +65,7 @@ public:
   /// sum of their squared lengths.
   virtual double attentionShare(const HostBatch &, const BatchShape &) const { return 1; }
   /// The operations with that share.
-  virtual double flopsOf(const HostBatch &, const BatchShape &shape) const { return flops(shape); }
+  virtual double countFlops(const HostBatch &, const BatchShape &shape) const { return flops(shape); }
   /// A short description of the model: `4 layers, 4 heads, …`.
   virtual std::string text() const = 0;
   /// The model's config.json for a checkpoint with weights of type `saved`, complete enough to construct it again.

@@ -22,7 +22,7 @@ static const char *const files[] = {"config.json", "model.safetensors"};
 }
 
 /// The file status at the path, without following links. Throws Error (device) if it cannot be read.
-static fs::file_type kindOf(const fs::path &path) {
+static fs::file_type fileType(const fs::path &path) {
   std::error_code error;
   const fs::file_type kind = fs::symlink_status(path, error).type();
   if (kind == fs::file_type::none)
@@ -31,8 +31,8 @@ static fs::file_type kindOf(const fs::path &path) {
 }
 
 /// The target of the link `path`; "" if it is not a link.
-static std::string targetOf(const fs::path &path) {
-  if (kindOf(path) != fs::file_type::symlink)
+static std::string linkTarget(const fs::path &path) {
+  if (fileType(path) != fs::file_type::symlink)
     return "";
   std::error_code error;
   const std::string target = fs::read_symlink(path, error).string();
@@ -60,11 +60,11 @@ static bool haveSameBytes(const fs::path &a, const fs::path &b) {
 
 /// Whether `path`, a file or a folder of files, has the content of `original`, or of a part of it.
 static bool isCopyOf(const fs::path &path, const fs::path &original) {
-  if (kindOf(original) != kindOf(path))
+  if (fileType(original) != fileType(path))
     return false;
-  if (kindOf(path) == fs::file_type::regular)
+  if (fileType(path) == fs::file_type::regular)
     return haveSameBytes(path, original);
-  return kindOf(path) == fs::file_type::directory && !fs::is_empty(path) &&
+  return fileType(path) == fs::file_type::directory && !fs::is_empty(path) &&
          std::all_of(fs::directory_iterator(path), {}, [&](const fs::directory_entry &entry) {
            return isCopyOf(entry.path(), original / entry.path().filename());
          });
@@ -74,7 +74,7 @@ static bool isCopyOf(const fs::path &path, const fs::path &original) {
 /// a checkpoint next to it. False if it cannot be read or is removed meanwhile.
 static bool isCopy(const fs::path &path) try {
   const fs::path part = path.filename() == newest ? fs::path() : path.filename();
-  const fs::file_type kind = kindOf(path);
+  const fs::file_type kind = fileType(path);
   if (kind != fs::file_type::regular && kind != fs::file_type::directory)
     return false;
   return std::any_of(fs::directory_iterator(path.parent_path()), {}, [&](const fs::directory_entry &entry) {
@@ -86,7 +86,7 @@ static bool isCopy(const fs::path &path) try {
 }
 
 static bool isLinkOfOurs(const fs::path &path) {
-  const std::string name = path.filename(), target = targetOf(path);
+  const std::string name = path.filename(), target = linkTarget(path);
   return name == newest ? target.starts_with(checkpointPrefix) : target == fmt::format("{}/{}", newest, name);
 }
 
@@ -94,7 +94,7 @@ static bool isOurs(const fs::path &path) { return isLinkOfOurs(path) || isCopy(p
 
 /// Makes `path` a link to `target`, replacing a link atomically. Returns whether the file system has links.
 static bool link(const fs::path &path, const std::string &target) {
-  if (targetOf(path) == target)
+  if (linkTarget(path) == target)
     return true;
   const fs::path aside = path.parent_path() / fmt::format(".{}.partial", path.filename().string());
   std::error_code error;
@@ -137,7 +137,7 @@ void linkBest(const std::string &folder, const std::string &name) {
 }
 
 std::optional<std::string> bestLinked(const std::string &folder) {
-  const std::string name = targetOf(fs::path(folder) / best);
+  const std::string name = linkTarget(fs::path(folder) / best);
   return name.starts_with(checkpointPrefix) ? std::optional(name) : std::nullopt;
 }
 
@@ -158,7 +158,7 @@ void verifyNoOtherModel(const std::string &folder) {
   for (const char *name : {"config.json", "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                            "pytorch_model.bin.index.json", "latest"}) {
     const fs::path path = fs::path(folder) / name;
-    if (kindOf(path) != fs::file_type::not_found && !isOurs(path))
+    if (fileType(path) != fs::file_type::not_found && !isOurs(path))
       throw Error(fmt::format("expected a folder for a run, but '{}' is of another model; --out names a folder of its "
                               "own, --init begins with a model's weights",
                               path.string()));

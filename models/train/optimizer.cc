@@ -10,15 +10,15 @@
 namespace kiln {
 
 /// A rank's sums of squares.
-static int64_t squaresOf(const Target &target, const Shards &shards) {
+static int64_t countPartialSums(const Target &target, const Shards &shards) {
   int64_t all = 0;
   for (int64_t b = 0; b < shards.buckets(); ++b)
-    all += squaresOf(target, shards.piece(b, 0).count);
+    all += countPartialSums(target, shards.piece(b, 0).count);
   return all;
 }
 
 int64_t exchangeBytes(const Target &target, const Shards &shards) {
-  return shards.ranks == 1 ? 0 : shards.ranks * (shards.largest() + squaresOf(target, shards)) * bytesOf(f32);
+  return shards.ranks == 1 ? 0 : shards.ranks * (shards.largest() + countPartialSums(target, shards)) * bytesOf(f32);
 }
 
 Optimizer::Optimizer(std::shared_ptr<Device> opened, const Target &target, const Model &model, const TrainSettings &s,
@@ -47,7 +47,7 @@ Optimizer::Optimizer(std::shared_ptr<Device> opened, const Target &target, const
     return;
   between = DeviceExchange::of(*device, *ranks);
   received = Tensor(device, f32, {ranks->size() * shards.largest()});
-  partials = Tensor(device, f32, {ranks->size() * squaresOf(target, shards)});
+  partials = Tensor(device, f32, {ranks->size() * countPartialSums(target, shards)});
 }
 
 std::vector<float> Optimizer::outlierWindow() const {
@@ -199,7 +199,7 @@ Plan Optimizer::planSquaresOfMine() const {
   int64_t at = ranks->rank() * (partials.count() / shards.ranks);
   for (int64_t b = 0; b < shards.buckets(); ++b) {
     const Piece own = mine(b);
-    const int64_t number = squaresOf(target, own.count);
+    const int64_t number = countPartialSums(target, own.count);
     plan += planSquares(target, gradient.ref().slice(0, own.begin, own.count), partials.ref().slice(0, at, number));
     at += number;
   }

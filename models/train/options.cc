@@ -101,7 +101,7 @@ std::shared_ptr<Device> openDevice(const MachineOptions &options) {
 }
 
 /// The device of one of several ranks on a machine.
-static std::string deviceOf(const std::string &asked, const Collective &ranks) {
+static std::string chooseDevice(const std::string &asked, const Collective &ranks) {
   if (asked != anyGpu)
     return asked;
   if (const int count = ranks.isAlone() ? 1 : cudaCount(); ranks.localSize() > count)
@@ -113,7 +113,7 @@ static std::string deviceOf(const std::string &asked, const Collective &ranks) {
 
 std::shared_ptr<Device> openDevice(const MachineOptions &options, const Collective &ranks) {
   MachineOptions own = options;
-  own.device = deviceOf(options.device, ranks);
+  own.device = chooseDevice(options.device, ranks);
   std::shared_ptr<Device> device = openDevice(own);
   if (options.threads > 0 || ranks.localSize() == 1 || std::getenv("KILN_THREADS"))
     return device;
@@ -150,7 +150,7 @@ void expectEffect(const SettingOptions &o, const TrainSettings &s) {
     if (o.has(flag) && !hasEffect)
       throw Error(fmt::format("--{} requires {}, but got {}", flag, required, got));
   };
-  const std::string dtype = fmt::format("--dtype {}", dtypeOf(s.type));
+  const std::string dtype = fmt::format("--dtype {}", dtypeName(s.type));
   const std::string batching = fmt::format("--batching {}", batchingNames.at(static_cast<size_t>(s.batching)));
   expect(s.rounding == WeightRounding::nearest || (!s.master && s.type != f32), "rounding",
          "--master 0 and --dtype bf16 or fp16", fmt::format("--master {} and {}", static_cast<int>(s.master), dtype));

@@ -62,7 +62,7 @@ static int64_t longEnough(int64_t first, int64_t most, const std::function<doubl
   return n;
 }
 
-static double secondsOf(Device &device, const std::function<void()> &work) {
+static double measureSeconds(Device &device, const std::function<void()> &work) {
   const auto begin = std::chrono::steady_clock::now();
   work();
   device.synchronize();
@@ -80,7 +80,7 @@ static PeakSampler chainSampler(Device &device, const CpuFacts &cpu) {
   const auto out = std::make_shared<Tensor>(handle, f32, Shape{programs, config.width});
   factors->uploadFloats(std::vector<float>(2 * config.width, 0.5f));
   const auto seconds = [&device, factors, out, programs, text](int64_t rounds) {
-    return secondsOf(
+    return measureSeconds(
         device, [&] { launch(device, fmaPeakKernel, {programs, 1, 1}, {factors->ref(), out->ref(), rounds}, text); });
   };
   seconds(1); // compiles
@@ -113,11 +113,11 @@ static PeakSampler productSampler(Device &device, Type type, std::optional<Preci
   };
   const int64_t side = longEnough(leastSide, mostSide, [&](int64_t n) {
     const std::shared_ptr<Product> product = made(n);
-    return secondsOf(device, [&] { product->run.run(); });
+    return measureSeconds(device, [&] { product->run.run(); });
   });
   const double operations = 2.0 * static_cast<double>(side) * static_cast<double>(side) * static_cast<double>(side);
   return {[&device, operations, product = made(side)] {
-            return operations / secondsOf(device, [&] { product->run.run(); });
+            return operations / measureSeconds(device, [&] { product->run.run(); });
           },
           fmt::format("{} products", nameOf(type))};
 }
@@ -135,7 +135,7 @@ PeakSampler memorySampler(Device &device) {
   for (Tensor &array : *arrays)
     array = Tensor(handle, f32, {count});
   const PreparedPlan sums = prepare(device, planAdd(device.target(), (*arrays)[0], (*arrays)[1], (*arrays)[2]));
-  const auto seconds = [&device, sums, arrays] { return secondsOf(device, [&] { sums.run(); }); };
+  const auto seconds = [&device, sums, arrays] { return measureSeconds(device, [&] { sums.run(); }); };
   seconds();
   const double bytes = 3.0 * count * bytesOf(f32);
   return {[seconds, bytes] { return bytes / seconds(); }, "sums of two arrays"};
@@ -148,7 +148,7 @@ Peak::Peak(PeakSampler given)
       })),
       next(Clock::now() + pauseBetween) {}
 
-double Peak::shareOf(double rate, Clock::time_point now) {
+double Peak::shareOfPeak(double rate, Clock::time_point now) {
   if (now >= next) {
     const Clock::time_point begin = Clock::now();
     highest = std::max(highest, sampler.sample());

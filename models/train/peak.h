@@ -42,7 +42,7 @@ public:
 
   /// The fraction of the peak that the present `rate` is. Sometimes it takes a sample first; samples cost a run at most
   /// 0.5 % of its time.
-  double shareOf(double rate, Clock::time_point now = Clock::now());
+  double shareOfPeak(double rate, Clock::time_point now = Clock::now());
   /// Floating-point operations a second.
   double best() const { return highest; }
   const std::string &what() const { return sampler.what; }

@@ -20,7 +20,7 @@ namespace kiln {
 static const std::string identityKey = "kiln.checkpoint", stepKey = "kiln.step", seedKey = "kiln.seed";
 
 /// The hash of parts without an identity.
-static std::string hashOf(const IdentifiedParts &parts) {
+static std::string computeHash(const IdentifiedParts &parts) {
   std::string all = parts.config + '\0' + parts.training;
   for (const Metadata *metadata : {&parts.weights, &parts.moments})
     for (const auto &[key, value] : *metadata)
@@ -33,14 +33,14 @@ void identify(IdentifiedParts &parts, int64_t step, uint64_t seed) {
     metadata->emplace(stepKey, std::to_string(step));
     metadata->emplace(seedKey, std::to_string(seed));
   }
-  const std::string identity = hashOf(parts);
+  const std::string identity = computeHash(parts);
   parts.training.replace(parts.training.find(noIdentity), noIdentity.size(), identity);
   parts.weights.emplace(identityKey, identity);
   parts.moments.emplace(identityKey, identity);
 }
 
 /// The value of `key` in `metadata`, or `none`.
-static std::string valueOf(const Metadata &metadata, const std::string &key) {
+static std::string formatValue(const Metadata &metadata, const std::string &key) {
   const auto found = metadata.find(key);
   return found == metadata.end() ? "none" : found->second;
 }
@@ -56,18 +56,19 @@ void verifyParts(const std::string &checkpoint) {
   for (const auto &[name, metadata] :
        {std::pair("model.safetensors", &parts.weights), std::pair("optimizer.safetensors", &parts.moments)}) {
     *metadata = Safetensors(checkpoint + "/" + name).metadata();
-    if (const std::string theirs = valueOf(*metadata, identityKey); theirs != identity)
+    if (const std::string theirs = formatValue(*metadata, identityKey); theirs != identity)
       throw Error(fmt::format("checkpoint '{}' mixes files of different checkpoints: '{}' is of checkpoint {} (step "
                               "{}, seed {}) and 'training.json' of {} (step {}, seed {})",
-                              checkpoint, name, theirs, valueOf(*metadata, stepKey), valueOf(*metadata, seedKey),
-                              identity, training.integer("step"), training.object("settings").natural("seed")));
+                              checkpoint, name, theirs, formatValue(*metadata, stepKey),
+                              formatValue(*metadata, seedKey), identity, training.integer("step"),
+                              training.object("settings").natural("seed")));
     metadata->erase(identityKey);
   }
   if (!identified)
     return;
   if (const size_t place = parts.training.find(identity); place != std::string::npos)
     parts.training.replace(place, identity.size(), noIdentity);
-  if (const std::string got = hashOf(parts); got != identity)
+  if (const std::string got = computeHash(parts); got != identity)
     throw Error(fmt::format("expected the files of checkpoint '{}' to have the hash {}, as when they were written, but "
                             "got {}: one of them was changed",
                             checkpoint, identity, got));
@@ -90,7 +91,7 @@ static TrainSettings undivided(TrainSettings s) {
 }
 
 /// The value of a setting in the form of its flag.
-static std::string valueOf(const Setting &setting, const TrainSettings &s) {
+static std::string formatValue(const Setting &setting, const TrainSettings &s) {
   const nlohmann::ordered_json value = setting.json(s);
   return value.is_string()         ? value.get<std::string>()
          : value.is_boolean()      ? std::string(value ? "1" : "0")
@@ -105,7 +106,7 @@ std::vector<std::string> goOnWith(RunState &state, const TrainSettings &settings
     state.lossScale = firstLossScale(now.type, now);
   std::vector<std::string> lines;
   for (const Setting &setting : settingTable())
-    if (const std::string was = valueOf(setting, before), is = valueOf(setting, now); was != is)
+    if (const std::string was = formatValue(setting, before), is = formatValue(setting, now); was != is)
       lines.push_back(fmt::format("--{} is {} from here on; it was {}{}", setting.flag, is, was,
                                   setting.decidesOrder ? ", and the sequences that follow are of another order" : ""));
   return lines;
@@ -133,7 +134,7 @@ nlohmann::ordered_json stateJson(const RunState &state) {
 }
 
 /// A count in a run's state.
-static int64_t countOf(const JsonObject &j, const char *name, const std::string &path) {
+static int64_t readCount(const JsonObject &j, const char *name, const std::string &path) {
   const int64_t count = j.integer(name);
   if (count < 0)
     throw Error(fmt::format("expected field '{}' in '{}' to be at least 0, but got {}", name, path, count));
@@ -153,7 +154,7 @@ static uint64_t hashIn(const JsonObject &data) {
 }
 
 static LossScale lossScaleIn(const JsonObject &j, const std::string &path) {
-  const LossScale held = {j.number("scale"), countOf(j, "good_steps", path)};
+  const LossScale held = {j.number("scale"), readCount(j, "good_steps", path)};
   if (!(held.scale >= minLossScale && held.scale <= maxLossScale))
     j.reject("scale", "from 1 to 16777216");
   return held;
@@ -175,16 +176,16 @@ RunState readRunState(const std::string &checkpoint) {
   const std::string path = checkpoint + "/training.json";
   const JsonObject j = readJsonObject(path), data = j.object("data");
   RunState state;
-  state.step = countOf(j, "step", path);
-  state.sequences = countOf(j.object("random"), "sequences", path);
+  state.step = readCount(j, "step", path);
+  state.sequences = readCount(j.object("random"), "sequences", path);
   state.settings = settingsFrom(j.object("settings"));
   if (j.has("parts")) {
-    state.settings.parts = countOf(j, "parts", path);
+    state.settings.parts = readCount(j, "parts", path);
     if (state.settings.parts < 1 || state.settings.accumulate % state.settings.parts != 0)
       j.reject("parts", fmt::format("a divisor of {} micro-batches", state.settings.accumulate));
   }
   // In older checkpoints every step was applied.
-  state.updates = j.has("updates") ? countOf(j, "updates", path) : state.step;
+  state.updates = j.has("updates") ? readCount(j, "updates", path) : state.step;
   if (j.has("loss_scale"))
     state.lossScale = lossScaleIn(j.object("loss_scale"), path);
   if (j.has("outliers"))

@@ -140,7 +140,7 @@ static Setting choice(const char *flag, const char *field, T TrainSettings::*mem
 }
 
 static Setting dtype(const char *flag, const char *field, Type TrainSettings::*member, const char *help) {
-  return choice(flag, field, member, help, dtypeNamed, dtypeOf);
+  return choice(flag, field, member, help, dtypeNamed, dtypeName);
 }
 
 /// An enumeration with the names of its values, in order.

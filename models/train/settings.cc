@@ -13,7 +13,7 @@ namespace kiln {
 
 static const std::pair<const char *, Type> dtypes[] = {{"fp32", f32}, {"bf16", bf16}, {"fp16", f16}};
 
-const char *dtypeOf(Type type) {
+const char *dtypeName(Type type) {
   for (const auto &[name, named] : dtypes)
     if (named == type)
       return name;

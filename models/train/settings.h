@@ -87,7 +87,7 @@ struct TrainSettings {
 };
 
 /// `fp32`, `bf16` or `fp16`: the user's names of weight and activation types.
-const char *dtypeOf(Type type);
+const char *dtypeName(Type type);
 /// The type with that name. Throws Error, which names `flag`, for another text.
 Type dtypeNamed(const std::string &flag, const std::string &text);
 
@@ -111,7 +111,7 @@ double learningRate(const TrainSettings &settings, int64_t step);
 // Applies a run's settings and size flags to the config of any model.
 
 /// The dropout rates of the settings; a rate below 0 is replaced by the general one.
-inline DropoutOptions dropoutOf(const TrainSettings &s) {
+inline DropoutOptions getDropout(const TrainSettings &s) {
   const auto orGeneral = [&](double chance) { return chance < 0 ? s.dropout : chance; };
   return {orGeneral(s.dropoutEmbedding), orGeneral(s.dropoutResidual), s.dropoutActivation, s.dropoutAttention,
           s.dropoutKind};
@@ -120,7 +120,7 @@ inline DropoutOptions dropoutOf(const TrainSettings &s) {
 /// The config with its type and all that the settings decide.
 template <class Config> Config configured(Config config, const TrainSettings &settings) {
   config.type = settings.type;
-  config.dropout = dropoutOf(settings);
+  config.dropout = getDropout(settings);
   config.attention = settings.attention;
   config.decayOn = settings.decayOn;
   config.smoothing = settings.smoothing;

@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-std::vector<BatchShape> shapesOf(const Run &run) {
+std::vector<BatchShape> listShapes(const Run &run) {
   const std::vector<BatchShape> several = run.data.shapes();
   return several.empty() ? std::vector{run.model.shape(run.state.settings.batch)} : several;
 }
@@ -17,7 +17,7 @@ const TrainSettings &fitToMemory(Run &run, const Device &device) {
   RunState &state = run.state;
   Collective &ranks = run.folder.ranks();
   if (run.options.memory) {
-    if (const size_t shapes = shapesOf(run).size(); shapes > 1)
+    if (const size_t shapes = listShapes(run).size(); shapes > 1)
       throw Error(fmt::format("--memory requires micro-batches of one shape, but these have {} shapes", shapes));
     const FittedSettings fit = fitToMemory(device, run.model, state.settings, *run.options.memory, ranks.size(), ranks);
     state.settings = fit.settings;
@@ -100,7 +100,7 @@ std::vector<std::string> introduction(const Run &run, const Device &device, cons
                                 precisionNames.at(static_cast<size_t>(trainer.precision()))));
   if (run.model.type() != f32)
     lines.push_back(
-        fmt::format("weights and activations in {}; {}", dtypeOf(run.model.type()),
+        fmt::format("weights and activations in {}; {}", dtypeName(run.model.type()),
                     s.master ? "AdamW updates fp32 master weights"
                              : fmt::format("updates round to {}", roundingNames.at(static_cast<size_t>(s.rounding)))));
   if (run.folder.checkpoint())

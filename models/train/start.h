@@ -10,7 +10,7 @@
 namespace kiln {
 
 /// The shapes of a run's micro-batches.
-std::vector<BatchShape> shapesOf(const Run &run);
+std::vector<BatchShape> listShapes(const Run &run);
 
 /// The settings of the run, after they were fitted to its memory budget if it has one; the choice becomes a note of the
 /// run. Throws Error if nothing fits, and for micro-batches of several shapes. All ranks call it.

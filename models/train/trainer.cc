@@ -33,7 +33,7 @@ static std::vector<BatchShape> oneOfEachKind(const std::vector<BatchShape> &shap
                                              int64_t lossChunks) {
   std::map<std::array<int64_t, 7>, BatchShape> kinds;
   for (const BatchShape &shape : shapes) {
-    auto chunks = lossChunksOf(target, shape.targets(), lossChunks);
+    auto chunks = cutLossRows(target, shape.targets(), lossChunks);
     std::erase_if(chunks, [](const auto &chunk) { return chunk.second == 0; });
     kinds.emplace(std::array{target.bucket(shape.targets()), target.bucket(shape.sources()),
                              target.lengthBucket(shape.target), target.lengthBucket(shape.source),
@@ -52,7 +52,7 @@ static std::vector<BatchShape> oneOfEachKind(const std::vector<BatchShape> &shap
 /// Number of shapes whose prepared launches are cached.
 static constexpr size_t mostReady = 256;
 
-Target targetOf(const Device &device, const TrainSettings &settings, size_t shapes) {
+Target chooseTarget(const Device &device, const TrainSettings &settings, size_t shapes) {
   Target target = device.target();
   target.precision = settings.precision;
   target.elastic = shapes > 1;
@@ -65,10 +65,10 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
 
 Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const TrainSettings &s,
                  const std::vector<BatchShape> &given, std::shared_ptr<Collective> together)
-    : device(std::move(opened)), target(targetOf(*device, s, given.size())), model(model), settings(s), shapes(given),
-      ranks(std::move(together)), scale(firstLossScale(model.type(), s)), losses(device, f32, {mostTargets(shapes)}),
-      hits(device, f32, {mostTargets(shapes)}), sum(device, f32, {1}), hitSum(device, f32, {1}),
-      record(device, f32, {stepFields}),
+    : device(std::move(opened)), target(chooseTarget(*device, s, given.size())), model(model), settings(s),
+      shapes(given), ranks(std::move(together)), scale(firstLossScale(model.type(), s)),
+      losses(device, f32, {mostTargets(shapes)}), hits(device, f32, {mostTargets(shapes)}), sum(device, f32, {1}),
+      hitSum(device, f32, {1}), record(device, f32, {stepFields}),
       optimizer(device, target, model, s, record, static_cast<double>(losses.count()), ranks) {
   std::map<std::string, Input> largest;
   for (const BatchShape &shape : shapes)
@@ -88,7 +88,7 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
   workspaces.emplace_back(device, i8, Shape{memory.workspace});
 }
 
-MicroBatch Trainer::batchOf(const BatchShape &shape) const {
+MicroBatch Trainer::allocateBatch(const BatchShape &shape) const {
   MicroBatch batch = {shape, {}, losses.ref().slice(0, 0, shape.targets())};
   for (const Input &input : model.inputs(shape))
     batch.inputs.emplace(input.name, TensorRef::dense(inputs.at(input.name).data(), input.type, input.extents));
@@ -122,7 +122,7 @@ Plan Trainer::planEvaluation(const MicroBatch &given) const {
   return std::move(b.plan);
 }
 
-Plan Trainer::planOf(const MicroBatch &batch, Pass pass) const {
+Plan Trainer::makePlan(const MicroBatch &batch, Pass pass) const {
   return pass == Pass::evaluation ? planEvaluation(batch) : planGradient(batch, pass == Pass::later);
 }
 
@@ -138,7 +138,7 @@ void Trainer::prepare() {
     return;
   Plan whole; // one plan, so that all kernels compile in parallel
   for (const BatchShape &shape : oneOfEachKind(shapes, target, settings.lossChunks)) {
-    const MicroBatch batch = batchOf(shape);
+    const MicroBatch batch = allocateBatch(shape);
     whole += planGradient(batch, false);
     if (settings.accumulate > 1)
       whole += planGradient(batch, true);
@@ -147,10 +147,10 @@ void Trainer::prepare() {
   whole += optimizer.plan();
   ready(whole);
   optimizer.prepare([this](const Plan &plan) { return ready(plan); },
-                    ranks->isAlone() ? Plan() : planGradient(batchOf(shapes[0]), false));
+                    ranks->isAlone() ? Plan() : planGradient(allocateBatch(shapes[0]), false));
 }
 
-Trainer::Passes &Trainer::passesOf(const HostBatch &batch) {
+Trainer::Passes &Trainer::findPasses(const HostBatch &batch) {
   if (shapes.size() > 1 && !batch.shape)
     throw Error("expected a batch with a shape, because the trainer has several shapes", Fault::internal);
   const BatchShape shape = batch.shape.value_or(shapes[0]);
@@ -159,7 +159,7 @@ Trainer::Passes &Trainer::passesOf(const HostBatch &batch) {
     if (passes.size() >= mostReady)
       passes.erase(std::min_element(passes.begin(), passes.end(),
                                     [](const auto &a, const auto &b) { return a.second.used < b.second.used; }));
-    found = passes.emplace(shape, Passes{batchOf(shape), {}}).first;
+    found = passes.emplace(shape, Passes{allocateBatch(shape), {}}).first;
   }
   found->second.used = ++uses;
   return found->second;
@@ -178,7 +178,7 @@ private:
 };
 } // namespace
 
-static std::string shapesOf(const Launch &launch) {
+static std::string formatShapes(const Launch &launch) {
   std::string text;
   for (const Arg &arg : launch.args)
     if (arg.kind != Arg::Kind::scalar)
@@ -206,7 +206,7 @@ std::vector<Trainer::NamedLaunch> Trainer::apart(const Plan &plan) {
   for (const Launch &launch : plan.launches)
     result.push_back({launch.label, launch.kernel->name,
                       ready({.launches = {launch}, .workspaceBytes = plan.workspaceBytes}), launch.flops,
-                      launch.bytes(), shapesOf(launch), isAttention(launch)});
+                      launch.bytes(), formatShapes(launch), isAttention(launch)});
   return result;
 }
 
@@ -217,13 +217,13 @@ void Trainer::watch(Watcher given) {
   for (auto &[shape, of] : passes) // so that the first profiled step does not prepare launches
     for (const Pass pass : {Pass::first, Pass::later})
       if (!of.ready[static_cast<size_t>(pass)].empty())
-        apartOf(of, pass);
+        launchesByName(of, pass);
 }
 
-const std::vector<Trainer::NamedLaunch> &Trainer::apartOf(Passes &of, Pass pass) {
+const std::vector<Trainer::NamedLaunch> &Trainer::launchesByName(Passes &of, Pass pass) {
   std::vector<NamedLaunch> &launches = of.apart[static_cast<size_t>(pass)];
   if (launches.empty())
-    launches = apart(planOf(of.batch, pass));
+    launches = apart(makePlan(of.batch, pass));
   return launches;
 }
 
@@ -240,10 +240,11 @@ std::vector<Trainer::ReadyPart> Trainer::readyParts(const Plan &plan, Pass pass)
 
 void Trainer::run(Passes &of, Pass pass, bool isLast) {
   if (watcher && pass != Pass::evaluation)
-    return watcher(of.attentionShare == 1 ? apartOf(of, pass) : shared(apartOf(of, pass), of.attentionShare));
+    return watcher(of.attentionShare == 1 ? launchesByName(of, pass)
+                                          : shared(launchesByName(of, pass), of.attentionShare));
   std::vector<ReadyPart> &parts = of.ready[static_cast<size_t>(pass)];
   if (parts.empty()) {
-    const Plan plan = planOf(of.batch, pass);
+    const Plan plan = makePlan(of.batch, pass);
     try {
       const Frozen frozen;
       parts = readyParts(plan, pass);
@@ -268,19 +269,20 @@ void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> give
   targets = given.value_or(losses.count() * settings.accumulate);
   if (targets == 0)
     throw Error(fmt::format("expected targets in step {}, but all are missing", number));
-  const StepRecord host = recordOf(optimizer.settings(), {.rate = rate,
-                                                          .step = number,
-                                                          .clip = settings.clip > 0 ? settings.clip : AdamWStep().clip,
-                                                          .lossScale = scale.scale,
-                                                          .targets = targets,
-                                                          .good = scale.good,
-                                                          .window = scalesLoss() ? settings.scaleWindow : 0});
+  const StepRecord host =
+      makeStepRecord(optimizer.settings(), {.rate = rate,
+                                            .step = number,
+                                            .clip = settings.clip > 0 ? settings.clip : AdamWStep().clip,
+                                            .lossScale = scale.scale,
+                                            .targets = targets,
+                                            .good = scale.good,
+                                            .window = scalesLoss() ? settings.scaleWindow : 0});
   record.upload(host.numbers.data(), record.bytes());
 }
 
 void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
   prepare();
-  Passes &of = passesOf(batch);
+  Passes &of = findPasses(batch);
   HostBatch whole = batch;
   model.derive(whole, of.batch.shape);
   uploadInputs(of.batch, whole);
@@ -335,14 +337,14 @@ std::vector<TensorRef> Trainer::scratch() const {
 }
 
 std::vector<Trainer::NamedLaunch> Trainer::launches() {
-  Plan whole = planGradient(batchOf(shapes[0]), false);
+  Plan whole = planGradient(allocateBatch(shapes[0]), false);
   whole += optimizer.plan();
   return apart(whole);
 }
 
 Trainer::Sums Trainer::sums(const HostBatch &batch) {
   prepare();
-  Passes &of = passesOf(batch);
+  Passes &of = findPasses(batch);
   uploadInputs(of.batch, batch);
   run(of, Pass::evaluation);
   device->synchronize();

@@ -23,7 +23,7 @@ struct StepResult {
 
 /// The target of a trainer's plans, for micro-batches of these shapes: the device's target with the settings'
 /// precision, elastic if there are several shapes. On a GPU, micro-batches too small to fill it share a bucket.
-Target targetOf(const Device &device, const TrainSettings &settings, size_t shapes);
+Target chooseTarget(const Device &device, const TrainSettings &settings, size_t shapes);
 
 class Trainer {
 public:
@@ -138,17 +138,17 @@ private:
 
   Plan planGradient(const MicroBatch &batch, bool adds) const;
   Plan planEvaluation(const MicroBatch &batch) const;
-  Plan planOf(const MicroBatch &batch, Pass pass) const;
+  Plan makePlan(const MicroBatch &batch, Pass pass) const;
   /// A field of the step's record, (1).
   TensorRef field(StepField name) const { return record.ref().slice(0, static_cast<int64_t>(name), 1); }
-  MicroBatch batchOf(const BatchShape &shape) const;
+  MicroBatch allocateBatch(const BatchShape &shape) const;
   void uploadInputs(const MicroBatch &to, const HostBatch &batch);
   /// Uploads the dropout sites' data for a micro-batch whose first sequence is number `first` of the step.
   void uploadSites(int64_t first);
   PreparedPlan ready(const Plan &plan);
   std::vector<NamedLaunch> apart(const Plan &plan);
-  const std::vector<NamedLaunch> &apartOf(Passes &of, Pass pass);
-  Passes &passesOf(const HostBatch &batch);
+  const std::vector<NamedLaunch> &launchesByName(Passes &of, Pass pass);
+  Passes &findPasses(const HostBatch &batch);
   std::vector<ReadyPart> readyParts(const Plan &plan, Pass pass);
   /// `isLast`: afterwards the gradients are those of the step, and ranks exchange them meanwhile.
   void run(Passes &passes, Pass pass, bool isLast = false);

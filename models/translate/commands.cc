@@ -92,7 +92,7 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
 
 const NamedTranslation &named(const ModelOptions &o) { return translationNamed(o.model.value_or("small")); }
 
-TranslationConfig modelOf(const ModelOptions &o, const std::optional<TranslationConfig> &base) {
+TranslationConfig chooseModel(const ModelOptions &o, const std::optional<TranslationConfig> &base) {
   TranslationConfig config = named(o).config;
   if (base) {
     const TranslationConfig asked = config;
@@ -120,7 +120,7 @@ struct Start {
 } // namespace
 
 /// The tokenizers named by the options.
-static PairTokenizers tokenizersOf(const TokensOptions &o) {
+static PairTokenizers readTokenizers(const TokensOptions &o) {
   if (o.both ? o.source || o.target : !(o.source && o.target))
     throw Error("train requires --tokens, the tokenizer of both sides, or --source-tokens and --target-tokens");
   const Tokenizer source(readVocabulary(o.both.value_or(o.source.value_or(""))));
@@ -129,7 +129,7 @@ static PairTokenizers tokenizersOf(const TokensOptions &o) {
 
 /// The initial state of a new run, without the number of steps.
 static Start begin(const TrainOptions &o) {
-  Start start = {modelOf(o.model), {.settings = replaced(o, named(o.model).settings)}, tokenizersOf(o.tokens)};
+  Start start = {chooseModel(o.model), {.settings = replaced(o, named(o.model).settings)}, readTokenizers(o.tokens)};
   start.config.sourceVocab = start.tokenizers.source.size();
   start.config.vocab = start.tokenizers.target.size();
   verify(start.config);
@@ -141,7 +141,7 @@ static Start resume(const TrainOptions &o, const RunFolder &folder) {
   Start start = folder.read([&](const std::string &path) {
     return Start{readTranslationConfig(path), readRunState(path), readRunTokens(path)};
   });
-  const TranslationConfig asked = modelOf(o.model, start.config);
+  const TranslationConfig asked = chooseModel(o.model, start.config);
   expectModel(asked.sameModel(start.config), "the checkpoint's model", start.config, asked);
   start.config.form.start = asked.form.start;
   start.notes = goOnWith(start.state, applied(o, start.state.settings));
@@ -201,7 +201,7 @@ void train(const TrainOptions &options) {
 
 void info(const InfoOptions &options) {
   TrainSettings settings = replaced(options.settings, named(options.model).settings);
-  TranslationConfig config = configured(modelOf(options.model), settings);
+  TranslationConfig config = configured(chooseModel(options.model), settings);
   config.sourceVocab = config.vocab = options.vocab;
   const TranslationNetwork network(config);
   std::string text = fmt::format("model        {}\n\n{}\n", textOf(config), kiln::textOf(network.parameters()));
@@ -209,7 +209,7 @@ void info(const InfoOptions &options) {
                                                           ? std::min(settings.batch, settings.batchTokens / longest)
                                                           : settings.batch;
   const BatchShape shape = network.shape(std::max<int64_t>(sequences, 1));
-  const Target target = targetOf(*openDevice(options.machine), settings, /*shapes=*/2); // shorter sequences, too
+  const Target target = chooseTarget(*openDevice(options.machine), settings, /*shapes=*/2); // shorter sequences, too
   const MemoryPlan memory = planMemory(target, network, shape, settings);
   text += fmt::format("memory       {:.2f} MiB for micro-batches of {} pairs as long as the context, {:.2f} of them "
                       "activations\n",

@@ -64,7 +64,7 @@ void eval(const EvalOptions &options);
 void info(const InfoOptions &options);
 
 /// The model of the options, without vocabularies; missing sizes come from `base`, or from the preset.
-TranslationConfig modelOf(const ModelOptions &options, const std::optional<TranslationConfig> &base = {});
+TranslationConfig chooseModel(const ModelOptions &options, const std::optional<TranslationConfig> &base = {});
 /// The preset.
 const NamedTranslation &named(const ModelOptions &options);
 

@@ -111,7 +111,7 @@ static DecoderNames names(const std::string &side) {
   return {{side + ".tokens.weight", side + ".positions.weight"}, block, layer("last_norm"), layer("head")};
 }
 
-static DecoderOptions sideOf(const TranslationConfig &c, int64_t layers, int64_t vocab) {
+static DecoderOptions sideOptions(const TranslationConfig &c, int64_t layers, int64_t vocab) {
   DecoderOptions o = decoderOptions(c, layers, vocab);
   o.block.place = c.form.norms;
   o.block.norm = c.form.norm;
@@ -132,16 +132,16 @@ static DecoderOptions sideOf(const TranslationConfig &c, int64_t layers, int64_t
   return o;
 }
 
-static EncoderDecoderOptions optionsOf(const TranslationConfig &c) {
+static EncoderDecoderOptions networkOptions(const TranslationConfig &c) {
   verify(c);
-  EncoderDecoderOptions o = {sideOf(c, c.encoderLayers, c.sourceVocab), sideOf(c, c.layers, c.vocab),
+  EncoderDecoderOptions o = {sideOptions(c, c.encoderLayers, c.sourceVocab), sideOptions(c, c.layers, c.vocab),
                              c.form.sharesTable};
   o.decoder.block.cross = true;
   return o;
 }
 
 TranslationNetwork::TranslationNetwork(const TranslationConfig &config)
-    : EncoderDecoderNetwork(names("encoder"), names("decoder"), optionsOf(config), config.type, config.decayOn),
+    : EncoderDecoderNetwork(names("encoder"), names("decoder"), networkOptions(config), config.type, config.decayOn),
       sizes(config) {}
 
 nlohmann::ordered_json TranslationNetwork::configJson(Type) const { return kiln::configJson(sizes); }

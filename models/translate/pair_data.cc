@@ -14,7 +14,7 @@ namespace kiln {
 
 //===-- Data ----------------------------------------------------------------------------------------------------===//
 
-PairMarks marksOf(const PairTokenizers &tokenizers) {
+PairMarks findMarks(const PairTokenizers &tokenizers) {
   PairMarks marks;
   const auto marksIn = [](const Tokenizer &tokenizer, const char *side) {
     const std::optional<int32_t> begin = documentMark(tokenizer.vocabulary());
@@ -60,7 +60,7 @@ static std::vector<TokenPair> pairsIn(const PairFiles &files, const PairTokenize
 }
 
 /// FNV-1a hash of all tokens, and their size in bytes.
-static DataIdentity identityOf(const PairFiles &files, const std::vector<TokenPair> &pairs) {
+static DataIdentity makeIdentity(const PairFiles &files, const std::vector<TokenPair> &pairs) {
   int64_t bytes = 0;
   uint64_t hash = fnv1a("");
   for (const TokenPair &pair : pairs)
@@ -75,9 +75,9 @@ static DataIdentity identityOf(const PairFiles &files, const std::vector<TokenPa
 
 PairData::PairData(const PairFiles &train, const PairFiles &validation, const PairTokenizers &tokenizers,
                    int64_t context, const PairLimits &limits, uint64_t seed) {
-  const PairMarks marks = marksOf(tokenizers);
+  const PairMarks marks = findMarks(tokenizers);
   std::vector<TokenPair> all = pairsIn(train, tokenizers), others = pairsIn(validation, tokenizers);
-  known = identityOf(train, all);
+  known = makeIdentity(train, all);
   pairs = std::ssize(all);
   leftOut = static_cast<int64_t>(std::erase_if(all, [&](const TokenPair &pair) {
     return std::ssize(pair.source) >= context || std::ssize(pair.target) >= context;

@@ -16,7 +16,7 @@ struct PairTokenizers {
 };
 /// The special tokens of sequences: the one that begins a document, and the one that ends it or else the first again.
 /// Throws Error if a tokenizer has none.
-PairMarks marksOf(const PairTokenizers &tokenizers);
+PairMarks findMarks(const PairTokenizers &tokenizers);
 
 /// The lines of a text file, which may be compressed. Throws Error if it is unreadable or has no line.
 std::vector<std::string> readLines(const std::string &path);

@@ -26,7 +26,7 @@ public:
   Translator(std::shared_ptr<Device> device, const TranslationNetwork &network, const TensorRef &weights,
              const PairTokenizers &tokenizers)
       : device(std::move(device)), network(network), weights(weights), tokenizers(tokenizers),
-        marks(marksOf(tokenizers)) {}
+        marks(findMarks(tokenizers)) {}
 
   /// A translation of each line, in one batch; an empty one for a line without tokens. Lines longer than the model's
   /// context are cut.
@@ -206,8 +206,8 @@ static std::pair<std::vector<std::string>, std::vector<std::string>> judged(cons
 void eval(const EvalOptions &options) {
   expectBetween("--batch", options.batch, largestSize);
   const auto [lines, references] = judged(options);
-  const Bleu bleu = bleuOf(lines, references,
-                           {options.tokenized ? BleuWords::spaces : BleuWords::v13a, /*lowerCase=*/!options.cased});
+  const Bleu bleu = computeBleu(
+      lines, references, {options.tokenized ? BleuWords::spaces : BleuWords::v13a, /*lowerCase=*/!options.cased});
   writeResult(fmt::format("BLEU         {:.2f} ({:.1f}, {:.1f}, {:.1f} and {:.1f} of runs of 1 to 4 words; brevity "
                           "{:.3f}; {} words, {} in the references; {} lines)\n",
                           bleu.score, bleu.precisions[0], bleu.precisions[1], bleu.precisions[2], bleu.precisions[3],

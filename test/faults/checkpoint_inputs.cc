@@ -24,7 +24,7 @@ public:
       buffers.first[i] = static_cast<float>(i);
       buffers.second[i] = static_cast<float>(i) / 2;
     }
-    checkpoint = saveCheckpoint(folder, state(), network, sourceOf(buffers));
+    checkpoint = saveCheckpoint(folder, state(), network, readFrom(buffers));
     for (const char *name : {"training.json", "config.json", "model.safetensors", "optimizer.safetensors"})
       files.push_back(readText(checkpoint + "/" + name));
   }

@@ -37,11 +37,11 @@ private:
     if (!command)
       return;
     if (const auto *train = std::get_if<TrainOptions>(&*command)) {
-      modelOf(train->model);
-      settingsOf(*train);
+      chooseModel(train->model);
+      chooseSettings(*train);
     }
     if (const auto *info = std::get_if<InfoOptions>(&*command))
-      modelOf(info->model);
+      chooseModel(info->model);
   }
 
   /// One of `words`, now and then damaged; the C library ends a word at its first zero.

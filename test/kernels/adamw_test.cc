@@ -15,7 +15,7 @@ class AdamWTest : public KernelTest {
 protected:
   /// A record on the device.
   Array recordOn(const AdamWSettings &settings, const AdamWStep &step) {
-    const StepRecord record = recordOf(settings, step);
+    const StepRecord record = makeStepRecord(settings, step);
     return array({stepFields}, f32, {record.numbers.begin(), record.numbers.end()});
   }
   static double field(const Array &record, StepField name) { return record.read()[static_cast<size_t>(name)]; }
@@ -240,7 +240,7 @@ TEST_P(GradientNormsTest, AreTheirOwnElementsAlone) {
   const int64_t n = 700;
   const Array g = integers({n}, type(), 8);
   const std::vector<GroupRange> ranges = {{0, 130, 1}, {130, 131, 0}, {131, 450, 2}, {460, 700, 0}};
-  const GroupChunks chunks = chunksOf(ranges, 4, 100);
+  const GroupChunks chunks = cutIntoChunks(ranges, 4, 100);
   EXPECT_EQ(chunks.firsts, (std::vector<int64_t>{0, 4, 6, 10, 10}));
   std::vector<double> squares(4), want;
   for (const GroupRange &range : ranges)
@@ -248,7 +248,7 @@ TEST_P(GradientNormsTest, AreTheirOwnElementsAlone) {
       squares[range.group] += g[i] * g[i];
   const Tensor begins = list(device, chunks.begins), ends = list(device, chunks.ends),
                firsts = list(device, chunks.firsts);
-  const StepRecord host = recordOf({}, {.lossScale = 4});
+  const StepRecord host = makeStepRecord({}, {.lossScale = 4});
   Array record = array({stepFields}, f32, {host.numbers.begin(), host.numbers.end()}), norms = unwritten({4}, f32);
   run(planGradientNorms(target(), g, begins, ends, firsts, record, norms, GradientSquaresConfig{.block = 64}));
   std::vector<Want> all;

@@ -13,8 +13,8 @@ class OutliersTest : public KernelTest {
 protected:
   static size_t at(StepField field) { return static_cast<size_t>(field); }
   /// A record whose step had this mean loss and this norm.
-  Array recordOf(double loss, double norm, bool applied = true) {
-    const StepRecord host = kiln::recordOf({}, {.lossScale = 4, .targets = 10});
+  Array makeStepRecord(double loss, double norm, bool applied = true) {
+    const StepRecord host = kiln::makeStepRecord({}, {.lossScale = 4, .targets = 10});
     std::vector<double> numbers(host.numbers.begin(), host.numbers.end());
     numbers[at(StepField::loss)] = loss * 5; // the sum of all losses is twice what the record says
     numbers[at(StepField::norm)] = norm;
@@ -24,7 +24,7 @@ protected:
   /// The plan's results.
   std::vector<double> judged(Array &window, double loss, double norm, const OutlierLimits &limits,
                              bool applied = true) {
-    Array record = recordOf(loss, norm, applied);
+    Array record = makeStepRecord(loss, norm, applied);
     run(planOutliers(record, window, 2, limits));
     window = array(outlierWindowShape, f32, window.read());
     return record.read();

@@ -197,7 +197,7 @@ TEST(Plan, WrongNumber) {
       "'cross_entropy_loss': expected 'smoothing' to be from 0 to 1, but got 1.500000");
   expectMessage([] { planCrossEntropyLoss(cpu, tensor({4, 5}), tensor({4}, i32), tensor({4}), 6); },
                 "'cross_entropy_loss': expected a vocabulary of 1 to 5 columns, but got 6");
-  expectMessage([] { recordOf({}, {.step = 0}); }, "'adamw': expected 'step' to be at least 1, but got 0");
+  expectMessage([] { makeStepRecord({}, {.step = 0}); }, "'adamw': expected 'step' to be at least 1, but got 0");
   expectMessage([] { planPositionGradient(cpu, tensor({7, 5}), tensor({3, 5}), 3, false); },
                 "'position_gradient': expected 'dout' to have whole sequences of 3 rows, but got 7 rows");
   expectMessage(

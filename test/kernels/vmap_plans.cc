@@ -35,7 +35,7 @@ static Part shared(Part part) {
 /// The key of dropout's rngState and the number of the first sequence.
 static Part rngState() { return {{2}, i64, list({77, 3})}; }
 static Part record() {
-  const StepRecord numbers = recordOf({}, {.clip = 1.5, .lossScale = 4});
+  const StepRecord numbers = makeStepRecord({}, {.clip = 1.5, .lossScale = 4});
   return {{stepFields}, f32, [numbers](int64_t i) { return numbers.numbers.at(static_cast<size_t>(i)); }};
 }
 

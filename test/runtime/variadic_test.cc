@@ -183,23 +183,23 @@ TEST_P(Variadic, EachNumberOfViewsIsCompiledOnce) {
 
 TEST_P(Variadic, PlansHaveThem) {
   const Tensor one = filled(1), two = filled(2), out = filled(0), other = filled(0);
-  const auto launchOf = [&](std::vector<Arg> args) { return Launch{&chooseKernel, "", 1, std::move(args)}; };
-  Plan plan{.launches = {launchOf({one, std::nullopt, out}), launchOf({std::nullopt, two, other})}};
+  const auto makeLaunch = [&](std::vector<Arg> args) { return Launch{&chooseKernel, "", 1, std::move(args)}; };
+  Plan plan{.launches = {makeLaunch({one, std::nullopt, out}), makeLaunch({std::nullopt, two, other})}};
   run(*device, plan);
   EXPECT_EQ(out.downloadFloats()[0], 100);
   EXPECT_EQ(other.downloadFloats()[0], 20);
   EXPECT_EQ(plan.launches[0].bytes(), 32);
   // Launches with equally many views become one.
-  plan.launches[1] = launchOf({two, std::nullopt, other});
+  plan.launches[1] = makeLaunch({two, std::nullopt, other});
   const std::vector<Launch> group = grouped(plan.launches);
   ASSERT_EQ(group.size(), 1u);
   EXPECT_EQ(group[0].bytes(), 64);
   run(*device, {.launches = group});
   EXPECT_EQ(out.downloadFloats()[0], 100);
   EXPECT_EQ(other.downloadFloats()[0], 200);
-  EXPECT_EQ(grouped({launchOf({one, std::nullopt, out}), launchOf({std::nullopt, two, other})}).size(), 2u);
+  EXPECT_EQ(grouped({makeLaunch({one, std::nullopt, out}), makeLaunch({std::nullopt, two, other})}).size(), 2u);
   // A region of the workspace is a view.
-  Plan regions{.launches = {launchOf({Arg::workspace(0, f32, {4}), std::nullopt, out})}, .workspaceBytes = 16};
+  Plan regions{.launches = {makeLaunch({Arg::workspace(0, f32, {4}), std::nullopt, out})}, .workspaceBytes = 16};
   run(*device, regions, two);
   EXPECT_EQ(out.downloadFloats()[0], 200);
 }

@@ -245,7 +245,7 @@ std::string BenchResult::picture(const std::string &title) const {
   for (size_t i = 0; i < curves.size(); ++i)
     body += drawn(panel, curves[i], curves[i], i) +
             legend(labels[i], fmt::format(" {:.4g}", curves[i].back().loss), i, curves.size());
-  return chartOf(316, body);
+  return wrapChart(316, body);
 }
 
 // --- The sweep -------------------------------------------------------------------------------------------------------

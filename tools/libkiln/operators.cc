@@ -206,7 +206,7 @@ static OperatorPlan adamW(const std::shared_ptr<Device> &device, const Tensors &
   settings.epsilon = options.adamEps;
   settings.decay = options.weightDecay;
   settings.decayed = t[1]->count();
-  const StepRecord numbers = recordOf(settings, {.rate = options.lr, .step = options.step});
+  const StepRecord numbers = makeStepRecord(settings, {.rate = options.lr, .step = options.step});
   Tensor record(device, f32, {stepFields});
   record.upload(numbers.numbers.data(), record.bytes());
   OperatorPlan made = {planAdamW(device->target(), *t[1], *t[0], *t[2], *t[3], record, settings, t[4])};

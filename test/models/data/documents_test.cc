@@ -181,15 +181,15 @@ TEST(Documents, AnIndexIsKeptInAFile) {
   const TemporaryFolder folder;
   const std::string path = folder / "documents.index";
   const MemoryTokens<int32_t> stream(manyDocuments()), empty(std::vector<int32_t>(stream.size(), 0));
-  const std::vector<DocumentPlace> places = documentsOf(stream, {mark}, "'file'", path, 1);
+  const std::vector<DocumentPlace> places = locateDocuments(stream, {mark}, "'file'", path, 1);
   EXPECT_EQ(places, findDocuments(stream, {mark}, "'file'"));
-  EXPECT_EQ(documentsOf(empty, {mark}, "'file'", path, 1), places); // not looked for again
+  EXPECT_EQ(locateDocuments(empty, {mark}, "'file'", path, 1), places); // not looked for again
   for (const auto &[marks, hash] : {std::pair(DocumentMarks{mark}, uint64_t{2}), {DocumentMarks{mark, 5}, 1}})
-    expectError([&, &marks = marks, &hash = hash] { documentsOf(empty, marks, "'file'", path, hash); },
+    expectError([&, &marks = marks, &hash = hash] { locateDocuments(empty, marks, "'file'", path, hash); },
                 {"there are none"});
   const std::string whole = readText(path);
   writeText(path, whole.substr(0, whole.size() - 1));
-  EXPECT_EQ(documentsOf(stream, {mark}, "'file'", path, 1), places);
+  EXPECT_EQ(locateDocuments(stream, {mark}, "'file'", path, 1), places);
   EXPECT_EQ(readText(path), whole);
 }
 

@@ -101,7 +101,7 @@ TEST_F(SafetensorsTest, AHeaderBeyondReasonIsRefused) {
 // A tensor with a checksum is compared with it when it is read, and by verify(); one without is not.
 TEST_F(SafetensorsTest, ChecksumsFindDamage) {
   const std::vector<HostTensor> tensors = {{"a", f32, {2, 3}, a}, {"b", i32, {4}, b}};
-  writeSafetensors(path, tensors, checksumsOf({tensors[0]}));
+  writeSafetensors(path, tensors, computeChecksums({tensors[0]}));
   EXPECT_NO_THROW(Safetensors(path).verify());
   const std::string whole = readText(path);
   float gotA[6];
@@ -126,7 +126,7 @@ TEST_F(SafetensorsTest, ChecksumsFindDamageInWhatIsConverted) {
   for (const int64_t count : {4, 65536, 200000}) {
     const std::vector<uint16_t> ones(count, 0x3f80);
     const std::vector<HostTensor> tensors = {{"a", bf16, {count}, ones.data()}};
-    writeSafetensors(path, tensors, checksumsOf(tensors));
+    writeSafetensors(path, tensors, computeChecksums(tensors));
     std::vector<float> got(count);
     Safetensors(path).read("a", f32, {count}, got.data());
     EXPECT_EQ(got, std::vector<float>(count, 1.0f));

@@ -18,8 +18,9 @@ TEST(Bleu, IsSacrebleus) {
        nlohmann::json::parse(readText(kiln::test::sourcePath("test/models/generate/bleu.json"))))
     for (const nlohmann::json &want : corpus.at("scores")) {
       SCOPED_TRACE(want.dump() + " of " + corpus.at("lines").dump().substr(0, 200));
-      const Bleu got = bleuOf(corpus.at("lines"), corpus.at("references"),
-                              {want.at("tokens") == "13a" ? BleuWords::v13a : BleuWords::spaces, want.at("lower")});
+      const Bleu got =
+          computeBleu(corpus.at("lines"), corpus.at("references"),
+                      {want.at("tokens") == "13a" ? BleuWords::v13a : BleuWords::spaces, want.at("lower")});
       EXPECT_EQ(got.length, want.at("length").get<int64_t>());
       EXPECT_EQ(got.referenceLength, want.at("reference_length").get<int64_t>());
       EXPECT_NEAR(got.score, want.at("score").get<double>(), 1e-9);
@@ -31,9 +32,9 @@ TEST(Bleu, IsSacrebleus) {
 
 // A corpus of nothing has a score of 0, and no reference is left out.
 TEST(Bleu, OfNothingIsNothing) {
-  EXPECT_EQ(bleuOf({}, {}).score, 0);
-  EXPECT_EQ(bleuOf({"", ""}, {"a", "b"}).score, 0);
-  expectError([] { bleuOf({"a"}, {}); }, {"expected a reference for each of 1 lines, but got 0"});
+  EXPECT_EQ(computeBleu({}, {}).score, 0);
+  EXPECT_EQ(computeBleu({"", ""}, {"a", "b"}).score, 0);
+  expectError([] { computeBleu({"a"}, {}); }, {"expected a reference for each of 1 lines, but got 0"});
 }
 
 } // namespace

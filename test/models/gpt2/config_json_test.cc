@@ -84,9 +84,10 @@ TEST_F(ConfigJsonTest, HonoursTheScalings) {
 
 // Head width 4: 1/2 unless scores are not scaled, and a third of that in the third block.
 TEST_F(ConfigJsonTest, ScalingsMultiply) {
-  EXPECT_EQ(read(Json::object()).scaleOf(2), 0.5);
-  EXPECT_EQ(read({{"scale_attn_by_inverse_layer_idx", true}}).scaleOf(2), 0.5 / 3);
-  EXPECT_EQ(read({{"scale_attn_by_inverse_layer_idx", true}, {"scale_attn_weights", false}}).scaleOf(2), 1.0 / 3);
+  EXPECT_EQ(read(Json::object()).attentionScale(2), 0.5);
+  EXPECT_EQ(read({{"scale_attn_by_inverse_layer_idx", true}}).attentionScale(2), 0.5 / 3);
+  EXPECT_EQ(read({{"scale_attn_by_inverse_layer_idx", true}, {"scale_attn_weights", false}}).attentionScale(2),
+            1.0 / 3);
 }
 
 // Equivalent spellings of the network's properties, and fields that do not affect it.

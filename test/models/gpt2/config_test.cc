@@ -63,12 +63,12 @@ TEST(Gpt2Config, CountsOperationsOfPackedDocuments) {
       begin += length;
     }
     ranges.resize(16, begin);
-    return network.flopsOf({{"ranges", ranges}}, {1, 8});
+    return network.countFlops({{"ranges", ranges}}, {1, 8});
   };
   EXPECT_EQ(operations({3, 5}), 6 * 8 * 3660 + 144 * (9 + 25));
   EXPECT_EQ(operations({3}), 6 * 8 * 3660 + 144 * 9);
   EXPECT_EQ(operations({8}), network.flops({1, 8}));
-  EXPECT_EQ(network.flopsOf({}, {1, 8}), 6 * 8 * 3660 + 144 * 64);
+  EXPECT_EQ(network.countFlops({}, {1, 8}), 6 * 8 * 3660 + 144 * 64);
 }
 
 // Matrices come first in the flat buffers and all others after them; no two overlap.

@@ -89,7 +89,7 @@ TEST_P(EvalTest, LossesAndHitsAreThoseOfThePrediction) {
       sum += std::exp(double(x) - *top);
     losses.push_back(t % 5 == 4 ? 0 : std::log(sum) + *top - logits[batch.targets[t]]);
   }
-  const Evaluator::Result result = evaluator.evaluate(inputsOf(batch));
+  const Evaluator::Result result = evaluator.evaluate(makeInputs(batch));
   for (int64_t t = 0; t < 24; ++t) {
     EXPECT_NEAR(result.losses[t], losses[t], 1e-4) << t;
     if (t % 2 || t % 5 == 4) {
@@ -132,7 +132,7 @@ TEST_P(EvalTest, EndingsAreScoredBehindTheirContext) {
   }
   EXPECT_EQ(score.bySum, bySum);
   EXPECT_EQ(score.byMean, byMean);
-  const std::string lines = scoresOf(score);
+  const std::string lines = formatScores(score);
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 3);
   const nlohmann::json last = nlohmann::json::parse(lines.substr(lines.rfind('\n', lines.size() - 2)));
   EXPECT_EQ(last["sums"], nlohmann::json(score.sums[2]));

@@ -18,7 +18,7 @@ namespace {
 void expectGradients(const std::string &device, const Gpt2Config &config, int64_t batch, int64_t length = 0) {
   const Network network(config);
   const BatchShape shape = {batch, length > 0 ? length : config.context};
-  Trainer model(Device::open(device), network, settingsOf(batch), shape);
+  Trainer model(Device::open(device), network, chooseSettings(batch), shape);
   const ParameterList &list = network.parameters();
   const HostBuffers buffers = randomBuffers(list, 1);
   model.upload(buffers);
@@ -26,7 +26,7 @@ void expectGradients(const std::string &device, const Gpt2Config &config, int64_
   b.tokens.resize(shape.targets());
   b.targets.resize(shape.targets());
   model.beginStep(1e-3, 1);
-  model.addGradient(inputsOf(b), 0);
+  model.addGradient(makeInputs(b), 0);
   const std::vector<float> got = model.gradients();
   reference::Tensors want;
   reference::gradient(config, referenceParameters(list, buffers), b.tokens, b.targets, batch, shape.target, want);
@@ -79,7 +79,7 @@ TEST_P(GradientTest, TwentyStepsHaveTheReferencesLosses) {
   for (int64_t step = 0; step < s.steps; ++step) {
     const Batch b = randomBatch(config, s.batch, static_cast<uint32_t>(step % 4));
     model.beginStep(learningRate(s, step), step + 1);
-    model.addGradient(inputsOf(b), 0);
+    model.addGradient(makeInputs(b), 0);
     const StepResult got = model.update();
     const double want =
         reference::gradient(config, parameters, b.tokens, b.targets, s.batch, config.context, gradients);
@@ -94,7 +94,7 @@ TEST_P(GradientTest, TwentyStepsHaveTheReferencesLosses) {
 /// The losses of `steps` steps.
 std::vector<double> lossesOf(const std::string &device, Precision precision, int64_t steps) {
   const Gpt2Config config = {2, 2, 64, 32, 256};
-  TrainSettings s = settingsOf(2);
+  TrainSettings s = chooseSettings(2);
   s.steps = steps;
   s.rate = 3e-3;
   s.precision = precision;
@@ -104,7 +104,7 @@ std::vector<double> lossesOf(const std::string &device, Precision precision, int
   std::vector<double> losses;
   for (int64_t step = 0; step < steps; ++step) {
     model.beginStep(learningRate(s, step), step + 1);
-    model.addGradient(inputsOf(randomBatch(config, s.batch, 3)), 0);
+    model.addGradient(makeInputs(randomBatch(config, s.batch, 3)), 0);
     losses.push_back(model.update().loss);
   }
   return losses;
@@ -128,8 +128,8 @@ TEST_P(GradientTest, TensorFloatsTrainAsExactProductsDo) {
 TEST_P(GradientTest, DoesNotDependOnTheMicroBatches) {
   const Gpt2Config config = {1, 2, 16, 8, 32};
   const Network network(config);
-  Trainer whole(Device::open(GetParam()), network, settingsOf(4));
-  Trainer halves(Device::open(GetParam()), network, settingsOf(2, 2));
+  Trainer whole(Device::open(GetParam()), network, chooseSettings(4));
+  Trainer halves(Device::open(GetParam()), network, chooseSettings(2, 2));
   const HostBuffers buffers = randomBuffers(network.parameters(), 1);
   whole.upload(buffers);
   halves.upload(buffers);
@@ -144,7 +144,7 @@ TEST_P(GradientTest, DoesNotDependOnTheMicroBatches) {
   whole.beginStep(1e-3, 1);
   halves.beginStep(1e-3, 1);
   for (int repeat = 0; repeat < 2; ++repeat) { // the second time on top of what the first left
-    whole.addGradient(inputsOf(b), 0);
+    whole.addGradient(makeInputs(b), 0);
     halves.addGradient(half(0), 0);
     halves.addGradient(half(1), 1);
   }
@@ -174,7 +174,7 @@ TEST_P(GradientTest, IsThatOfTheTargetsThatAreThere) {
   const double loss = reference::gradient(config, referenceParameters(network.parameters(), buffers), b.tokens,
                                           b.targets, 4, config.context, want);
   for (const int64_t micros : {1, 2, 4}) {
-    Trainer model(Device::open(GetParam()), network, settingsOf(4 / micros, micros));
+    Trainer model(Device::open(GetParam()), network, chooseSettings(4 / micros, micros));
     model.upload(buffers);
     model.beginStep(1e-3, 1, present);
     const int64_t count = config.context * 4 / micros;
@@ -199,14 +199,14 @@ TEST_P(GradientTest, IsThatOfTheTargetsThatAreThere) {
 TEST_P(GradientTest, LossesAndPredictionsMatchTheReference) {
   const Gpt2Config config = {2, 3, 21, 13, 37};
   const Network network(config);
-  Trainer model(Device::open(GetParam()), network, settingsOf(2));
+  Trainer model(Device::open(GetParam()), network, chooseSettings(2));
   const ParameterList &list = network.parameters();
   const HostBuffers buffers = randomBuffers(list, 1);
   model.upload(buffers);
   Batch b = randomBatch(config, 2, 5);
   const reference::Tensors parameters = referenceParameters(list, buffers);
   const double mean = reference::loss(config, parameters, b.tokens, b.targets, 2, config.context);
-  EXPECT_NEAR(model.lossSum(inputsOf(b)) / 26, mean, 1e-5);
+  EXPECT_NEAR(model.lossSum(makeInputs(b)) / 26, mean, 1e-5);
   const reference::Tensor logits = reference::logits(config, parameters, b.tokens, 2, config.context);
   Generator generator(model.machine(), network, model.weights(), {});
   generator.append(0, std::span(b.tokens).first(6));
@@ -216,7 +216,7 @@ TEST_P(GradientTest, LossesAndPredictionsMatchTheReference) {
   std::fill(b.targets.begin() + 13, b.targets.end(), ignoredTarget);
   const double first = reference::loss(config, parameters, {b.tokens.begin(), b.tokens.begin() + 13},
                                        {b.targets.begin(), b.targets.begin() + 13}, 1, config.context);
-  EXPECT_NEAR(model.lossSum(inputsOf(b)) / 13, first, 1e-5);
+  EXPECT_NEAR(model.lossSum(makeInputs(b)) / 13, first, 1e-5);
 }
 
 // For any number of threads, three steps give equal bits.
@@ -235,7 +235,7 @@ TEST_P(GradientTest, DoesNotDependOnTheThreads) {
     model.initialize(7);
     for (int64_t step = 0; step < s.steps; ++step) {
       model.beginStep(s.rate, step + 1);
-      model.addGradient(inputsOf(randomBatch(config, s.batch, static_cast<uint32_t>(step))), 0);
+      model.addGradient(makeInputs(randomBatch(config, s.batch, static_cast<uint32_t>(step))), 0);
       model.update();
     }
     results.push_back(model.download().values);

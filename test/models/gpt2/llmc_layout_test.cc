@@ -16,7 +16,7 @@ namespace {
 TEST(LlmcLayout, HasEachTensorOnceKindByKind) {
   const Network network({.layers = 2, .heads = 2, .width = 16, .context = 8, .vocab = 30});
   const ParameterList &list = network.parameters();
-  const FileLayout layout = layoutOf(list, 2, 128, 8);
+  const FileLayout layout = fileLayout(list, 2, 128, 8);
   int64_t end = 0, numbers = 0;
   for (const Parameter &p : list.all())
     numbers += p.count();
@@ -42,7 +42,7 @@ TEST(LlmcLayout, RefusesAnotherTensor) {
   const Network network({.layers = 2, .heads = 2, .width = 16, .context = 8, .vocab = 30});
   ParameterList list = network.parameters();
   list.add("gain", {16}, {Init::Kind::ones}, Role::gain);
-  expectError([&] { layoutOf(list, 2, 128, 8); },
+  expectError([&] { fileLayout(list, 2, 128, 8); },
               {"expected a model of llm.c's tensors, but got 'gain', which its files do not have"});
 }
 

@@ -21,13 +21,13 @@ TEST_P(GroupNormsOfAModel, AddUpToTheStepsNorm) {
     Gpt2Config config = {2, 2, 16, 8, 32};
     config.type = type;
     const Network network(config);
-    TrainSettings settings = settingsOf(2);
+    TrainSettings settings = chooseSettings(2);
     settings.type = type;
     settings.lossScale = 256;
     Trainer trainer(Device::open(GetParam()), network, settings);
     trainer.initialize(3);
     trainer.beginStep(1e-3, 1);
-    trainer.addGradient(inputsOf(randomBatch(config, 2, 5)), 0);
+    trainer.addGradient(makeInputs(randomBatch(config, 2, 5)), 0);
     const std::vector<float> gradients = trainer.gradients();
     const StepResult result = trainer.update();
     GradientNorms groups(trainer);

@@ -23,7 +23,7 @@ protected:
   std::vector<char> weightsAfterSteps(std::vector<Stretch> *watched) {
     const Gpt2Config config = {2, 2, 16, 8, 32};
     const Network network(config);
-    Trainer trainer(Device::open(GetParam()), network, settingsOf(2, 2));
+    Trainer trainer(Device::open(GetParam()), network, chooseSettings(2, 2));
     trainer.initialize(3);
     std::optional<Profiler> profiler;
     for (int64_t step = 1; step <= 3; ++step) {

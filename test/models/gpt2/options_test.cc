@@ -25,15 +25,15 @@ TEST(Options, TrainTakesItsFlags) {
   const TrainOptions &o = std::get<TrainOptions>(command.value());
   EXPECT_EQ(o.data, "d");
   EXPECT_TRUE(o.resume);
-  const TrainSettings s = settingsOf(o);
+  const TrainSettings s = chooseSettings(o);
   EXPECT_EQ(s.steps, 7);
   EXPECT_EQ(s.rate, 0.5);
-  EXPECT_EQ(modelOf(o.model).layers, 2);
+  EXPECT_EQ(chooseModel(o.model).layers, 2);
 }
 
 TEST(Options, NumbersReplaceTheNamedSizes) {
   const auto command = parse({"info", "--model", "d12", "--vocab", "50257", "--layers", "3"});
-  const Gpt2Config config = modelOf(std::get<InfoOptions>(command.value()).model);
+  const Gpt2Config config = chooseModel(std::get<InfoOptions>(command.value()).model);
   EXPECT_EQ(config.layers, 3);
   EXPECT_EQ(config.vocab, 50257);
   EXPECT_EQ(config.width, 768);
@@ -48,7 +48,7 @@ TEST(Options, TrainTakesWeightsToBeginWith) {
 TEST(Options, ANameReplacesSizesAlone) {
   const Gpt2Config base = {3, 2, 64, 16, 256, f32, 0.5, false, true};
   const auto command = parse({"info", "--model", "d12"});
-  const Gpt2Config config = modelOf(std::get<InfoOptions>(command.value()).model, base);
+  const Gpt2Config config = chooseModel(std::get<InfoOptions>(command.value()).model, base);
   EXPECT_EQ(config, (Gpt2Config{12, 12, 768, 1024, 256, f32, 0.5, false, true}));
 }
 
@@ -56,7 +56,7 @@ TEST(Options, ANameReplacesSizesAlone) {
 TEST(Options, TrainTakesAPrecision) {
   const auto settings = [](std::vector<const char *> words) {
     words.insert(words.begin(), {"train", "--data", "d", "--out", "o"});
-    return settingsOf(std::get<TrainOptions>(parse(words).value()));
+    return chooseSettings(std::get<TrainOptions>(parse(words).value()));
   };
   EXPECT_EQ(settings({}).precision, std::nullopt);
   EXPECT_EQ(settings({"--precision", "ieee"}).precision, Precision::ieee);
@@ -65,20 +65,20 @@ TEST(Options, TrainTakesAPrecision) {
 }
 
 /// The settings of `gpt2 train` with these flags, over those of a checkpoint if there is one.
-TrainSettings settingsOf(std::vector<const char *> words, const std::optional<TrainSettings> &base = {}) {
+TrainSettings chooseSettings(std::vector<const char *> words, const std::optional<TrainSettings> &base = {}) {
   words.insert(words.begin(), {"train", "--data", "d", "--out", "o"});
-  return settingsOf(std::get<TrainOptions>(parse(words).value()), base);
+  return chooseSettings(std::get<TrainOptions>(parse(words).value()), base);
 }
 
 // The type of weights and activations, the type that updates change, and their rounding.
 TEST(Options, TrainTakesTypes) {
-  const TrainSettings usual = settingsOf({}), half = settingsOf({"--dtype", "fp16", "--loss-scale", "1024"});
+  const TrainSettings usual = chooseSettings({}), half = chooseSettings({"--dtype", "fp16", "--loss-scale", "1024"});
   EXPECT_EQ(usual.type, f32);
   EXPECT_TRUE(usual.master);
   EXPECT_EQ(half.type, f16);
   EXPECT_EQ(half.lossScale, 1024);
   const TrainSettings alone =
-      settingsOf({"--dtype", "bf16", "--master", "0", "--rounding", "stochastic", "--save-dtype", "bf16"});
+      chooseSettings({"--dtype", "bf16", "--master", "0", "--rounding", "stochastic", "--save-dtype", "bf16"});
   EXPECT_EQ(alone.type, bf16);
   EXPECT_FALSE(alone.master);
   EXPECT_EQ(alone.rounding, WeightRounding::stochastic);
@@ -109,7 +109,7 @@ TEST(Options, TypesThatDoNotFitAreAnError) {
       {{"--dtype", "fp16", "--scale-window", "-1"},
        "expected '--scale-window' to be between 0 and 1048576, but got -1"}};
   for (const auto &[words, message] : cases)
-    EXPECT_EQ(errorOf([&] { settingsOf(words); }), message);
+    EXPECT_EQ(errorOf([&] { chooseSettings(words); }), message);
 }
 
 // Flags of batches that have no effect in the given mode are refused by their names.
@@ -122,15 +122,15 @@ TEST(Options, FlagsOfBatchesWithoutEffectAreAnError) {
       {{"--batch-tokens", "100"},
        "--batch-tokens requires pairs of lines as data (translate); --batch sets the size of a micro-batch"}};
   for (const auto &[words, message] : cases)
-    EXPECT_EQ(errorOf([&] { settingsOf(words); }), message);
-  EXPECT_NO_THROW(settingsOf({"--batching", "packed", "--pack", "0.5", "--positions", "run-on"}));
-  EXPECT_NO_THROW(settingsOf({"--order", "llmc"}));
+    EXPECT_EQ(errorOf([&] { chooseSettings(words); }), message);
+  EXPECT_NO_THROW(chooseSettings({"--batching", "packed", "--pack", "0.5", "--positions", "run-on"}));
+  EXPECT_NO_THROW(chooseSettings({"--order", "llmc"}));
 }
 
 // A checkpoint restores all of them; one from before types existed is all f32.
 TEST(Options, TypesComeBackFromACheckpoint) {
-  const TrainSettings s = settingsOf({"--dtype", "fp16", "--master", "0", "--rounding", "stochastic", "--loss-scale",
-                                      "16", "--scale-window", "7", "--save-dtype", "fp16"});
+  const TrainSettings s = chooseSettings({"--dtype", "fp16", "--master", "0", "--rounding", "stochastic",
+                                          "--loss-scale", "16", "--scale-window", "7", "--save-dtype", "fp16"});
   nlohmann::json json = settingsJson(s);
   const TrainSettings got = settingsFrom(JsonObject("settings", json.dump()));
   EXPECT_EQ(settingsJson(got), settingsJson(s));
@@ -193,8 +193,8 @@ TEST(Options, EverySettingIsTakenAndKept) {
 
 // A norm that may be any is not clipped.
 TEST(Options, AClipOfNothingIsTaken) {
-  EXPECT_EQ(settingsOf({"--clip", "0"}).clip, 0);
-  EXPECT_EQ(errorOf([] { settingsOf({"--clip", "-1"}); }), "expected '--clip' to be at least 0, but got -1");
+  EXPECT_EQ(chooseSettings({"--clip", "0"}).clip, 0);
+  EXPECT_EQ(errorOf([] { chooseSettings({"--clip", "-1"}); }), "expected '--clip' to be at least 0, but got -1");
 }
 
 // Settings without a flag are unchanged in a resumed run.
@@ -204,7 +204,7 @@ TEST(Options, ResumingKeepsWhatIsNotGiven) {
   before.rate = 0.125;
   before.steps = 10;
   before.warmup = 7;
-  const TrainSettings s = settingsOf(std::get<TrainOptions>(command.value()), before);
+  const TrainSettings s = chooseSettings(std::get<TrainOptions>(command.value()), before);
   EXPECT_EQ(s.rate, 0.125);
   EXPECT_EQ(s.steps, 20);
   EXPECT_EQ(s.warmup, 7);
@@ -269,17 +269,17 @@ TEST(Options, TheNamesOfOtherTrainersLeadToOurs) {
 
 TEST(Options, TheLargestSeedIsTaken) {
   const auto command = parse({"train", "--data", "d", "--out", "o", "--seed", "18446744073709551615"});
-  EXPECT_EQ(settingsOf(std::get<TrainOptions>(command.value())).seed, UINT64_MAX);
+  EXPECT_EQ(chooseSettings(std::get<TrainOptions>(command.value())).seed, UINT64_MAX);
 }
 
 TEST(Options, TheLastOfAFlagCounts) {
   const auto command = parse({"train", "--data", "d", "--out", "o", "--steps", "3", "--steps", "4"});
-  EXPECT_EQ(settingsOf(std::get<TrainOptions>(command.value())).steps, 4);
+  EXPECT_EQ(chooseSettings(std::get<TrainOptions>(command.value())).steps, 4);
 }
 
 TEST(Options, HeadsThatDoNotDivideTheWidthAreAnError) {
   const auto command = parse({"info", "--heads", "7"});
-  expectError([&] { modelOf(std::get<InfoOptions>(command.value()).model); },
+  expectError([&] { chooseModel(std::get<InfoOptions>(command.value()).model); },
               {"expected the number of heads to divide the width, but got 7"});
 }
 

@@ -36,7 +36,7 @@ std::map<std::string, double> gradientErrors(const std::string &device, Type typ
   const Batch b = randomBatch(config, settings.batch, 2);
   model.beginStep(1e-3, 1);
   for (int64_t micro = 0; micro < micros; ++micro)
-    model.addGradient(inputsOf(b), micro);
+    model.addGradient(makeInputs(b), micro);
   const std::vector<float> got = model.gradients();
   const double share = static_cast<double>(micros) / static_cast<double>(settings.accumulate) * model.lossScale().scale;
   reference::Tensors want;
@@ -72,7 +72,7 @@ class PrecisionTest : public DeviceTest {};
 TEST_P(PrecisionTest, GradientsMatchTheReference) {
   for (const Type type : narrowTypes)
     for (const int64_t micros : {1, 2})
-      for (const auto &[name, error] : gradientErrors(GetParam(), type, settingsOf(4, micros), micros))
+      for (const auto &[name, error] : gradientErrors(GetParam(), type, chooseSettings(4, micros), micros))
         EXPECT_LE(error, gradientBound * unit(type)) << nameOf(type) << " " << name;
 }
 
@@ -80,7 +80,7 @@ TEST_P(PrecisionTest, GradientsMatchTheReference) {
 // the root of a mean of squares over some 10⁵ roundings, which alone would be sure to a percent; a third is granted for
 // those that many share.
 TEST_P(PrecisionTest, ErrorsShrinkWithTheUnit) {
-  const auto error = [&](Type type) { return gradientErrors(GetParam(), type, settingsOf(4), 1).at("all"); };
+  const auto error = [&](Type type) { return gradientErrors(GetParam(), type, chooseSettings(4), 1).at("all"); };
   const double ratio = error(bf16) / error(f16);
   EXPECT_GT(ratio, 8 / 1.33);
   EXPECT_LT(ratio, 8 * 1.33);
@@ -90,7 +90,7 @@ TEST_P(PrecisionTest, ErrorsShrinkWithTheUnit) {
 // of them that no rounding explains.
 TEST_P(PrecisionTest, WithoutAScaleSmallGradientsVanish) {
   const auto error = [&](double scale) {
-    TrainSettings s = settingsOf(4, 4096);
+    TrainSettings s = chooseSettings(4, 4096);
     s.lossScale = scale;
     return gradientErrors(GetParam(), f16, s, 1).at("all");
   };
@@ -112,7 +112,7 @@ double lossBound(const Gpt2Config &config, const reference::Tensors &parameters,
 TEST_P(PrecisionTest, TwentyStepsHaveTheReferencesLosses) {
   for (const Type type : narrowTypes) {
     const Gpt2Config config = configOf(type);
-    TrainSettings s = settingsOf(3);
+    TrainSettings s = chooseSettings(3);
     s.steps = 20;
     s.warmup = 5;
     s.rate = 3e-3;
@@ -127,7 +127,7 @@ TEST_P(PrecisionTest, TwentyStepsHaveTheReferencesLosses) {
       const Batch b = randomBatch(config, s.batch, static_cast<uint32_t>(step % 4));
       const double bound = lossBound(config, parameters, b, s.batch);
       model.beginStep(learningRate(s, step), step + 1);
-      model.addGradient(inputsOf(b), 0);
+      model.addGradient(makeInputs(b), 0);
       last = model.update().loss;
       const double want =
           reference::gradient(config, parameters, b.tokens, b.targets, s.batch, config.context, gradients);
@@ -156,14 +156,14 @@ TEST_P(PrecisionTest, ASkippedStepChangesNothingButTheScale) {
   config.type = f16;
   const Network network(config);
   for (const bool master : {true, false}) {
-    TrainSettings s = settingsOf(2);
+    TrainSettings s = chooseSettings(2);
     s.type = f16;
     s.master = master;
     s.lossScale = 256;
     Trainer plain(Device::open(GetParam()), network, s), skipping(Device::open(GetParam()), network, s);
     const auto step = [&](Trainer &model, int64_t number) {
       model.beginStep(1e-2, number);
-      model.addGradient(inputsOf(randomBatch(config, 2, static_cast<uint32_t>(number))), 0);
+      model.addGradient(makeInputs(randomBatch(config, 2, static_cast<uint32_t>(number))), 0);
       return model.update();
     };
     for (Trainer *model : {&plain, &skipping}) {

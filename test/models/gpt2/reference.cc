@@ -14,7 +14,7 @@ static DecoderOptions optionsOf(const Gpt2Config &c) {
   DecoderOptions o = {.layers = c.layers, .width = c.width, .context = c.context, .vocab = c.vocab};
   o.block.attention.heads = c.heads;
   o.block.norm.epsilon = c.epsilon;
-  o.scaleOf = [c](int64_t layer) {
+  o.attentionScale = [c](int64_t layer) {
     const double root = c.scalesScores ? std::sqrt(static_cast<double>(c.width / c.heads)) : 1;
     return 1 / (root * static_cast<double>(c.scalesByLayer ? layer + 1 : 1));
   };

@@ -56,10 +56,10 @@ inline Batch randomBatch(const Gpt2Config &c, int64_t batch, uint32_t seed) {
   return b;
 }
 
-inline HostBatch inputsOf(const Batch &b) { return languageBatch(b.tokens, b.targets); }
+inline HostBatch makeInputs(const Batch &b) { return languageBatch(b.tokens, b.targets); }
 
 /// The settings of a run of `accumulate` micro-batches of `batch` sequences, whose products are as exact everywhere.
-inline TrainSettings settingsOf(int64_t batch, int64_t accumulate = 1) {
+inline TrainSettings chooseSettings(int64_t batch, int64_t accumulate = 1) {
   return {.batch = batch, .accumulate = accumulate, .precision = Precision::ieee};
 }
 

@@ -48,7 +48,7 @@ inline DecoderBatch randomBatch(const DecoderOptions &o, int64_t sequences, int6
 }
 
 /// Sequences `first` … `first + count`, as a micro-batch brings them.
-inline HostBatch inputsOf(const DecoderBatch &b, int64_t first, int64_t count) {
+inline HostBatch makeInputs(const DecoderBatch &b, int64_t first, int64_t count) {
   const auto cut = [&](const std::vector<int32_t> &all) {
     return std::vector<int32_t>(all.begin() + first * b.time, all.begin() + (first + count) * b.time);
   };

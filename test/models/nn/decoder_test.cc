@@ -67,7 +67,7 @@ void expectGradient(const std::string &device, const DecoderOptions &o, int64_t 
   poison(trainer);
   trainer.beginStep(1e-3, 3, presentIn(batch));
   for (int64_t micro = 0; micro < micros; ++micro)
-    trainer.addGradient(inputsOf(batch, micro * each, each), micro);
+    trainer.addGradient(makeInputs(batch, micro * each, each), micro);
   expectGradients(model, trainer.gradients(), want, type);
 }
 
@@ -138,7 +138,7 @@ TEST_P(DecoderTest, AStepDoesNotDependOnEarlierOnes) {
       trainer.upload(randomBuffers(model.parameters(), 1));
       for (const BatchShape &shape : hasEarlier ? shapes : std::vector{shapes.back()}) {
         const DecoderBatch batch = randomBatch(o, shape.sequences, shape.target, 2);
-        HostBatch inputs = inputsOf(batch, 0, shape.sequences);
+        HostBatch inputs = makeInputs(batch, 0, shape.sequences);
         inputs.shape = shape;
         if (hasEarlier)
           poison(trainer);
@@ -220,7 +220,7 @@ std::vector<double> losses(const std::string &device, AttentionForm form, int64_
   for (int64_t step = 1; step <= steps; ++step) {
     const DecoderBatch batch = randomBatch(o, 4, 9, static_cast<uint32_t>(step % 4));
     trainer.beginStep(1e-3, step, presentIn(batch));
-    trainer.addGradient(inputsOf(batch, 0, 4), 0);
+    trainer.addGradient(makeInputs(batch, 0, 4), 0);
     all.push_back(trainer.update().loss);
   }
   return all;

@@ -29,7 +29,7 @@ TEST_P(DropoutTest, TheGradientDoesNotDependOnTheMicroBatches) {
     trainer.upload(buffers);
     trainer.beginStep(1e-3, 7, presentIn(batch));
     for (int64_t micro = 0; micro < micros; ++micro)
-      trainer.addGradient(inputsOf(batch, micro * 8 / micros, 8 / micros), micro);
+      trainer.addGradient(makeInputs(batch, micro * 8 / micros, 8 / micros), micro);
     const std::vector<float> got = trainer.gradients();
     if (micros == 1)
       whole = got;
@@ -50,7 +50,7 @@ TEST_P(DropoutTest, EachStepDropsNumbersOfItsOwn) {
   const DecoderBatch batch = randomBatch(model.options, 2, 9, 2);
   const auto gradient = [&](int64_t number, std::optional<int64_t> step = {}) {
     trainer.beginStep(1e-3, number, {}, step);
-    trainer.addGradient(inputsOf(batch, 0, 2), 0);
+    trainer.addGradient(makeInputs(batch, 0, 2), 0);
     return trainer.gradients();
   };
   const std::vector<float> first = gradient(1), second = gradient(2);
@@ -72,11 +72,11 @@ TEST_P(DropoutTest, EvaluationsDropNothing) {
     EXPECT_NEAR(share, kind == DropoutKind::plain ? 0.9 : 1, 1e-4);
     batch.mask = [&](int64_t, int64_t rows, int64_t columns) { return std::vector<double>(rows * columns, share); };
     const double want = tapeGradient(model, buffers, batch).loss;
-    const double first = trainer.lossSum(inputsOf(batch, 0, 2));
+    const double first = trainer.lossSum(makeInputs(batch, 0, 2));
     EXPECT_NEAR(first / static_cast<double>(presentIn(batch)), want, 1e-5);
     trainer.beginStep(1e-3, 1);
-    trainer.addGradient(inputsOf(batch, 0, 2), 0);
-    EXPECT_EQ(trainer.lossSum(inputsOf(batch, 0, 2)), first);
+    trainer.addGradient(makeInputs(batch, 0, 2), 0);
+    EXPECT_EQ(trainer.lossSum(makeInputs(batch, 0, 2)), first);
   }
 }
 

@@ -55,8 +55,8 @@ Pairs randomPairs(const EncoderDecoderOptions &o, int64_t count, int64_t source,
   return pairs;
 }
 
-HostBatch inputsOf(const Pairs &pairs) {
-  HostBatch batch = inputsOf(pairs.sequences, 0, pairs.sequences.sequences);
+HostBatch makeInputs(const Pairs &pairs) {
+  HostBatch batch = makeInputs(pairs.sequences, 0, pairs.sequences.sequences);
   batch["source tokens"] = pairs.sources.tokens;
   std::vector<int32_t> ranges;
   for (const int32_t length : pairs.lengths)
@@ -96,7 +96,7 @@ protected:
     std::vector<BatchShape> shapes;
     int64_t targets = 0;
     for (const Pairs &pairs : micros) {
-      shapes.push_back(*inputsOf(pairs).shape);
+      shapes.push_back(*makeInputs(pairs).shape);
       targets += presentIn(pairs.sequences);
     }
     Trainer trainer(Device::open(GetParam()), model, settings, shapes);
@@ -108,7 +108,7 @@ protected:
     int64_t first = 0;
     for (int64_t micro = 0; micro < std::ssize(micros); ++micro) {
       Pairs &pairs = micros[micro];
-      trainer.addGradient(inputsOf(pairs), micro);
+      trainer.addGradient(makeInputs(pairs), micro);
       if (o.decoder.dropout.embedding > 0) {
         pairs.sequences.mask = maskIn(o.decoder, 0, pairs.sequences.time, first);
         pairs.sources.mask = maskIn(o.encoder, sitesOf(o.decoder), pairs.sources.time, first);
@@ -184,7 +184,7 @@ TEST_P(EncoderDecoderTest, ShapesMayDifferWithinAStep) {
 // After the preparation of a trainer for several shapes, a shape that needs other kernels is an error that names it.
 TEST(EncoderDecoder, CompilesNothingOnceItIsReady) {
   const PairModel model(plain());
-  const auto shapeOf = [](const Pairs &pairs) { return *inputsOf(pairs).shape; };
+  const auto shapeOf = [](const Pairs &pairs) { return *makeInputs(pairs).shape; };
   const Pairs one = randomPairs(plain(), 3, 8, 5, 1), other = randomPairs(plain(), 3, 7, 6, 2),
               unknown = randomPairs(plain(), 1, 2, 3, 3);
   forgetCompiled();
@@ -194,12 +194,12 @@ TEST(EncoderDecoder, CompilesNothingOnceItIsReady) {
   const int64_t compiled = compileStatistics().compiled;
   for (const Pairs *pairs : {&one, &other}) {
     trainer.beginStep(1e-3, 1, presentIn(pairs->sequences));
-    trainer.addGradient(inputsOf(*pairs), 0);
+    trainer.addGradient(makeInputs(*pairs), 0);
     trainer.update();
   }
   EXPECT_EQ(compileStatistics().compiled, compiled);
   trainer.beginStep(1e-3, 2, 1);
-  expectError([&] { trainer.addGradient(inputsOf(unknown), 0); },
+  expectError([&] { trainer.addGradient(makeInputs(unknown), 0); },
               {"a micro-batch of 1 sequences of 3 target and 2 source positions: kernel '",
                "requires compilation, which freeze() forbids"});
 }

@@ -59,7 +59,7 @@ std::vector<float> gradientOf(const std::string &device, const DecoderModel &mod
   const DecoderBatch batch = randomBatch(model.options, 2 * settings.batch, 9, 2);
   trainer.beginStep(1e-3, 7, presentIn(batch));
   for (int64_t micro = 0; micro < settings.accumulate; ++micro)
-    trainer.addGradient(inputsOf(batch, micro * settings.batch, settings.batch), micro);
+    trainer.addGradient(makeInputs(batch, micro * settings.batch, settings.batch), micro);
   std::vector<float> result = trainer.gradients();
   result.push_back(static_cast<float>(trainer.update().loss));
   return result;

@@ -54,7 +54,7 @@ TEST(Trace, TellsRates) {
 // A device whose roof is not known has launches without shares.
 TEST(Trace, IsSilentAboutAnUnknownRoof) {
   EXPECT_EQ(chromeTrace(example(), {"simulator", "cycles", {}}).find("share of the roof"), std::string::npos);
-  EXPECT_LT(Roof().shareOf(1, 1, 1), 0);
+  EXPECT_LT(Roof().shareOfPeak(1, 1, 1), 0);
 }
 
 // Launches of a kernel are summed, and so are those of a label. The longest come first, and totals are those of all.

@@ -44,7 +44,7 @@ protected:
       trainer.beginStep(1e-3, step, presentIn(batch));
       for (int64_t micro = 0; micro < micros; ++micro)
         if (micro % ranks.size() == ranks.rank())
-          trainer.addGradient(inputsOf(batch, micro, 1), micro);
+          trainer.addGradient(makeInputs(batch, micro, 1), micro);
         else
           trainer.leaveOut(1);
       trainer.update();

@@ -61,7 +61,7 @@ protected:
         trainer.beginStep(1e-3, step, presentIn(batch));
         for (int64_t micro = 0; micro < micros; ++micro)
           if (micro % size == ranks->rank())
-            trainer.addGradient(inputsOf(batch, micro * s.batch, s.batch), micro);
+            trainer.addGradient(makeInputs(batch, micro * s.batch, s.batch), micro);
           else
             trainer.leaveOut(s.batch);
         steps.push_back(trainer.update());
@@ -263,7 +263,7 @@ TEST(Ranks, SeveralBucketsAreOneModel) {
       trainer.initialize(5);
       trainer.beginStep(1e-3, 1, presentIn(batch));
       for (int64_t micro = ranks->rank(); micro < 2; micro += size)
-        trainer.addGradient(inputsOf(batch, micro, 1), micro);
+        trainer.addGradient(makeInputs(batch, micro, 1), micro);
       trainer.update();
       const HostBuffers buffers = trainer.download();
       if (ranks->isFirst())

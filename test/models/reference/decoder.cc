@@ -119,7 +119,7 @@ private:
           return columnsOf(rowsOf(of, b * rows, rows), column + h * depth, depth);
         };
         const Value scores = matmul(part(x, q, time), transposed(part(y, k, keys))) *
-                             (o.scaleOf ? o.scaleOf(l) : 1 / std::sqrt(static_cast<double>(depth)));
+                             (o.attentionScale ? o.attentionScale(l) : 1 / std::sqrt(static_cast<double>(depth)));
         all.push_back(matmul(masked(softmax(scores, seen), b * count + h), part(y, v, keys)));
       }
       sequences.push_back(joined(all));

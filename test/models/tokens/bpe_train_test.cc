@@ -14,8 +14,8 @@ TEST(BpeTrain, LearnsTheMergesOfHuggingFace) {
   const auto &want = golden()["merges"];
   ASSERT_EQ(v.merges.size(), want.size());
   for (size_t i = 0; i < want.size(); ++i) {
-    EXPECT_EQ(lettersOf(v.tokens[v.merges[i].left]), want[i][0].get<std::string>()) << i;
-    EXPECT_EQ(lettersOf(v.tokens[v.merges[i].right]), want[i][1].get<std::string>()) << i;
+    EXPECT_EQ(bytesToLetters(v.tokens[v.merges[i].left]), want[i][0].get<std::string>()) << i;
+    EXPECT_EQ(bytesToLetters(v.tokens[v.merges[i].right]), want[i][1].get<std::string>()) << i;
   }
   EXPECT_EQ(v.tokens[0], "!");
   EXPECT_EQ(v.tokens[255], "\xad");

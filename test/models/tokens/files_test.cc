@@ -57,15 +57,15 @@ TEST_F(TokenizerFiles, KeepEveryPartOfAVocabulary) {
 // Each change gives another identity of the vocabulary.
 TEST_F(TokenizerFiles, HashesDiffer) {
   Vocabulary other = vocabulary;
-  EXPECT_EQ(hashOf(other), hashOf(vocabulary));
+  EXPECT_EQ(computeHash(other), computeHash(vocabulary));
   std::swap(other.merges[1], other.merges[2]);
-  EXPECT_NE(hashOf(other), hashOf(vocabulary));
+  EXPECT_NE(computeHash(other), computeHash(vocabulary));
   other = vocabulary;
   other.split += "|x";
-  EXPECT_NE(hashOf(other), hashOf(vocabulary));
+  EXPECT_NE(computeHash(other), computeHash(vocabulary));
   other = vocabulary;
   other.specials.clear();
-  EXPECT_NE(hashOf(other), hashOf(vocabulary));
+  EXPECT_NE(computeHash(other), computeHash(vocabulary));
 }
 
 // llm.c's file has the bytes of tokens alone; their merges follow from the order of their numbers.

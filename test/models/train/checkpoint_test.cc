@@ -44,7 +44,7 @@ protected:
   std::string save(int64_t step, int64_t keep = 2) {
     state.step = step;
     state.settings.keep = keep;
-    return saveCheckpoint(folder.path, state, network, sourceOf(buffers));
+    return saveCheckpoint(folder.path, state, network, readFrom(buffers));
   }
   /// Number of entries in the run's folder except links.
   int64_t held() const {
@@ -97,7 +97,7 @@ TEST_F(CheckpointTest, SavesATensorAtATime) {
     tensor = std::max(tensor, p.count());
     all += p.count();
   }
-  BufferSource counted = sourceOf(buffers);
+  BufferSource counted = readFrom(buffers);
   const auto read = counted.read;
   counted.read = [&](FlatBuffer which, int64_t first, int64_t count, void *to) {
     largest = std::max(largest, count);

@@ -63,22 +63,22 @@ TEST_F(CurvesTest, ComparesBetweenPoints) {
     const std::string places = picture.substr(last, picture.find('"', last) - last);
     return std::count(places.begin(), places.end(), ' ');
   };
-  EXPECT_EQ(pointsOf(pictureOf(curves, {"loss", Over::seconds})), 2);
-  EXPECT_EQ(pointsOf(pictureOf(curves)), 1);
+  EXPECT_EQ(pointsOf(drawCurves(curves, {"loss", Over::seconds})), 2);
+  EXPECT_EQ(pointsOf(drawCurves(curves)), 1);
 }
 
 // A single run has no differences: its picture has one panel.
 TEST_F(CurvesTest, OneRunHasOnePanel) {
   const Curve run = {"run", {{1, 2}, {2, 1}}, {}};
-  EXPECT_EQ(pictureOf({run}).find("less that of"), std::string::npos);
-  EXPECT_NE(pictureOf({run, run}).find("less that of run"), std::string::npos);
+  EXPECT_EQ(drawCurves({run}).find("less that of"), std::string::npos);
+  EXPECT_NE(drawCurves({run, run}).find("less that of run"), std::string::npos);
 }
 
 TEST_F(CurvesTest, AFolderWithoutStepsIsAnError) {
   expectError([&] { readCurve(folder / "none"); }, {"none/log.jsonl"});
   expectError([&] { readCurve(run("empty", "")); }, {"expected steps in", "but there are none"});
   expectError([&] { readCurve(run("wrong", "{\"step\":1}\n")); }, {"log.jsonl", "loss"});
-  expectError([] { pictureOf({}); }, {"expected runs to draw, but got none"});
+  expectError([] { drawCurves({}); }, {"expected runs to draw, but got none"});
 }
 
 // A run that is writing its log, or was killed at it, has a last line that breaks off: the lines before it are drawn. A
@@ -93,7 +93,7 @@ TEST_F(CurvesTest, ALineThatBreaksOffIsLeftOut) {
 
 // Folder names are escaped as text, for any bytes.
 TEST_F(CurvesTest, NamesAreText) {
-  const std::string picture = pictureOf({{"a<b>&\"c\x01\xff\xEF\xBF\xBE", {{1, 2}}, {}}});
+  const std::string picture = drawCurves({{"a<b>&\"c\x01\xff\xEF\xBF\xBE", {{1, 2}}, {}}});
   EXPECT_NE(picture.find("a&#60;b&#62;&#38;&#34;c\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD<"), std::string::npos) << picture;
   EXPECT_EQ(picture.find("<b>"), std::string::npos);
 }
@@ -104,10 +104,10 @@ TEST_F(CurvesTest, EveryPlaceIsANumber) {
   const std::vector<CurvePoint> cases[] = {{{1, most}, {2, -most}}, {{1, most}},           {{1, 1e17}}, {{0, 0}},
                                            {{1, 5e-324}},           {{1, 3}, {0x1p53, -3}}};
   for (const std::vector<CurvePoint> &points : cases) {
-    const std::string picture = pictureOf({{"a", points, points}, {"b", {{1, -most}, {2, most}}, {}}});
+    const std::string picture = drawCurves({{"a", points, points}, {"b", {{1, -most}, {2, most}}, {}}});
     EXPECT_EQ(picture.find("nan"), std::string::npos) << points[0].loss;
     EXPECT_EQ(picture.find("inf"), std::string::npos) << points[0].loss;
-    EXPECT_LT(pictureOf({{"a", points, {}}}).size(), 10000u);
+    EXPECT_LT(drawCurves({{"a", points, {}}}).size(), 10000u);
   }
   expectError([&] { readCurve(run("far", R"({"step": 9007199254740993, "loss": 1})")); },
               {"'step'", "from 0 to 9007199254740992"});
@@ -116,7 +116,7 @@ TEST_F(CurvesTest, EveryPlaceIsANumber) {
 // A name that is too long shows its ends, cut between characters, and is complete in its tooltip.
 TEST_F(CurvesTest, LongNamesAreShort) {
   const std::string ascii = "begin" + std::string(100, 'x') + "end", wide = "ä" + std::string(60, 'y') + "ö";
-  const std::string picture = pictureOf({{ascii, {{1, 2}}, {{1, 1e300}}}, {wide, {{1, 2}}, {}}});
+  const std::string picture = drawCurves({{ascii, {{1, 2}}, {{1, 1e300}}}, {wide, {{1, 2}}, {}}});
   EXPECT_NE(picture.find("<title>" + ascii + "</title>begin" + std::string(22, 'x') + "…" + std::string(24, 'x') +
                          "end 1e+300</text>"),
             std::string::npos)
@@ -130,7 +130,7 @@ TEST_F(CurvesTest, RunsHaveLinesOfTheirOwn) {
   std::vector<Curve> curves;
   for (int i = 0; i < 30; ++i)
     curves.push_back({"run", {{1, 2}, {2, 1}}, {}});
-  const std::string picture = pictureOf(curves);
+  const std::string picture = drawCurves(curves);
   const std::regex line(R"x(<polyline fill="none" stroke="(#[0-9a-f]{6})"( stroke-dasharray="[0-9 ]+")? points)x");
   std::set<std::string> lines;
   for (std::sregex_iterator at(picture.begin(), picture.end(), line), end; at != end; ++at)
@@ -143,7 +143,7 @@ TEST_F(CurvesTest, RunsHaveLinesOfTheirOwn) {
 // For any number of runs, their names are within the upper frame.
 TEST_F(CurvesTest, NamesStayInTheirFrame) {
   for (const size_t count : {1, 4, 15, 16, 60}) {
-    const std::string picture = pictureOf(std::vector<Curve>(count, {"run", {{1, 2}}, {}}));
+    const std::string picture = drawCurves(std::vector<Curve>(count, {"run", {{1, 2}}, {}}));
     const size_t at = picture.rfind("y=\"", picture.rfind(">run<"));
     const double y = std::stod(picture.substr(at + 3));
     EXPECT_TRUE(y > 28 && y < 288) << count << " runs: " << y;
@@ -159,7 +159,7 @@ TEST_F(CurvesTest, DrawsEachRun) {
     first.training.push_back({at, 6.0 - 0.02 * at});
     second.training.push_back({at, first.training.back().loss + 0.5});
   }
-  const std::string picture = pictureOf({first, second});
+  const std::string picture = drawCurves({first, second});
   const auto count = [&](const std::string &what) {
     int n = 0;
     for (size_t at = picture.find(what); at != std::string::npos; at = picture.find(what, at + 1))

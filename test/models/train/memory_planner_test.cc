@@ -62,7 +62,7 @@ TEST(MemoryCandidate, APlanOfSeveralShapesIsWhatIsAllocated) {
     const BatchShape longest = network.shape(2);
     const auto device = std::make_shared<Counter>(Device::open("cpu"));
     const Trainer trainer(device, network, settings, {longest, {2, 16}});
-    EXPECT_EQ(device->allocated, planMemory(targetOf(*device, settings, 2), network, longest, settings).total())
+    EXPECT_EQ(device->allocated, planMemory(chooseTarget(*device, settings, 2), network, longest, settings).total())
         << chunks;
   }
 }

@@ -39,12 +39,12 @@ TEST(Peak, ItEnds) {
 TEST(Peak, SamplesSpreadOverTheRunRaiseIt) {
   double rate = 10;
   Peak peak({[&] { return rate; }, ""});
-  EXPECT_EQ(peak.shareOf(5), 0.5);
+  EXPECT_EQ(peak.shareOfPeak(5), 0.5);
   rate = 100;
   const auto later = [](int seconds) { return Peak::Clock::now() + std::chrono::seconds(seconds); };
-  EXPECT_EQ(peak.shareOf(5, later(100)), 0.05);
+  EXPECT_EQ(peak.shareOfPeak(5, later(100)), 0.05);
   rate = 1;
-  EXPECT_EQ(peak.shareOf(5, later(200)), 0.05);
+  EXPECT_EQ(peak.shareOfPeak(5, later(200)), 0.05);
   EXPECT_EQ(peak.best(), 100);
 }
 
@@ -55,7 +55,7 @@ TEST(Peak, SamplesAreRare) {
   const int atFirst = taken;
   const Peak::Clock::time_point begin = Peak::Clock::now();
   for (int i = 0; i < 10000000; i += 1000)
-    peak.shareOf(5, begin + std::chrono::microseconds(i));
+    peak.shareOfPeak(5, begin + std::chrono::microseconds(i));
   EXPECT_LE(taken - atFirst, 10);
   EXPECT_GE(taken - atFirst, 1);
 }
@@ -63,8 +63,8 @@ TEST(Peak, SamplesAreRare) {
 // A run that is faster than any sample is the peak.
 TEST(Peak, NoShareIsOverOne) {
   Peak peak({[] { return 10.0; }, ""});
-  EXPECT_EQ(peak.shareOf(20), 1);
-  EXPECT_EQ(peak.shareOf(10), 0.5);
+  EXPECT_EQ(peak.shareOfPeak(20), 1);
+  EXPECT_EQ(peak.shareOfPeak(10), 0.5);
 }
 
 // A multiply-add counts as two operations on every thread. A machine that runs this test does more than a million a

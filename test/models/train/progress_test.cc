@@ -55,7 +55,7 @@ TEST(RunLog, GoesOnFromAStep) {
   {
     RunLog log(folder / "log.jsonl", 2);
   }
-  EXPECT_EQ(readText(folder / "log.jsonl"), jsonOf(row(1)) + "\n" + jsonOf(row(2)) + "\n");
+  EXPECT_EQ(readText(folder / "log.jsonl"), toJson(row(1)) + "\n" + toJson(row(2)) + "\n");
 }
 
 // If the output is no terminal, there are plain lines without control characters.

@@ -109,7 +109,7 @@ protected:
 TEST_F(StepLogTest, ARowGoesToAllWhoTakeIt) {
   EXPECT_EQ(log.write(row(1)), std::nullopt);
   EXPECT_EQ(log.write(row(2)), std::nullopt);
-  EXPECT_EQ(logged(), jsonOf(row(1)) + "\n" + jsonOf(row(2)) + "\n");
+  EXPECT_EQ(logged(), toJson(row(1)) + "\n" + toJson(row(2)) + "\n");
   EXPECT_TRUE(std::filesystem::file_size(options.out + "/main.log") > 0);
 }
 
@@ -123,7 +123,7 @@ TEST_F(StepLogTest, ARowWithoutAPlaceIsLeft) {
   std::filesystem::create_directory(options.out);
   log.leave(row(2));
   const StepLog next(held, options, 2);
-  EXPECT_EQ(logged(), jsonOf(row(2)) + "\n");
+  EXPECT_EQ(logged(), toJson(row(2)) + "\n");
 }
 
 } // namespace

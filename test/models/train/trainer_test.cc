@@ -119,7 +119,7 @@ KILN_ON_DEVICES_AND_DRIVER(TrainerTest);
 
 // Steps whose numbers are equal in f32 have different random numbers for rounding.
 TEST(StepRecord, NeighboursDrawDifferently) {
-  const auto drawOf = [](int64_t step) { return recordOf(AdamWSettings(), {.step = step})[StepField::draw]; };
+  const auto drawOf = [](int64_t step) { return makeStepRecord(AdamWSettings(), {.step = step})[StepField::draw]; };
   const int64_t most = int64_t{1} << 24;
   for (int64_t step = most - 2; step < most + 4; ++step)
     EXPECT_NE(drawOf(step), drawOf(step + 1)) << step;
