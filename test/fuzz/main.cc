@@ -50,18 +50,10 @@ struct Progress {
 
 } // namespace
 
-/// The devices of this machine; prints those that it does not have.
-static std::vector<std::shared_ptr<Device>> open(const std::vector<std::string> &names, bool says) {
+static std::vector<std::shared_ptr<Device>> open(const std::vector<std::string> &names) {
   std::vector<std::shared_ptr<Device>> result;
   for (const std::string &name : names)
-    try {
-      result.push_back(Device::open(name));
-    } catch (const Error &error) {
-      if (error.fault != Fault::device)
-        throw;
-      if (says)
-        fmt::print("left out: {}\n", error.what());
-    }
+    result.push_back(Device::open(name));
   return result;
 }
 
@@ -137,8 +129,8 @@ static void tell(const Options &options, int number, const Progress &progress) {
 /// Runs programs from `first` on; never returns.
 [[noreturn]] static void work(const Options &options, int first, int end, Clock::time_point until, Progress &progress) {
   const std::shared_ptr<Device> oracle = Device::open(options.oracle);
-  const std::vector<std::shared_ptr<Device>> always = open(options.devices, false);
-  const std::vector<std::shared_ptr<Device>> inTurn = open(options.inTurn, false);
+  const std::vector<std::shared_ptr<Device>> always = open(options.devices);
+  const std::vector<std::shared_ptr<Device>> inTurn = open(options.inTurn);
   for (int number = first; number < end && Clock::now() < until; ++number) {
     progress.current = number;
     limit(options.seconds);
@@ -178,14 +170,49 @@ static bool isFatal(const Options &options, const Program &program) {
     (void)std::freopen("/dev/null", "w", stderr);
     if (!options.vmap)
       (void)run(Device::open(options.oracle), program);
-    for (const auto &device : open(devicesOf(options, program.number), false))
+    for (const auto &device : open(devicesOf(options, program.number)))
       options.vmap ? void(compareBatch(program, device)) : void(run(device, program));
     _exit(0);
   });
   return !WIFEXITED(status) && !interruption;
 }
 
-static int watch(const Options &options) {
+/// Removes and prints the devices that this machine does not have. Returns the exit status of an error, such as an
+/// unknown name, or 0. Devices are opened in a separate process, because they may start threads.
+static int keepPresent(std::vector<std::string> &names) {
+  constexpr int absent = 100; // none of runProgram's
+  std::vector<std::string> present;
+  for (const std::string &name : names) {
+    const int status = apart([&] {
+      try {
+        (void)Device::open(name);
+      } catch (const Error &error) {
+        if (error.fault != Fault::device)
+          throw;
+        fmt::print("left out: {}\n", error.what());
+        std::fflush(stdout);
+        _exit(absent);
+      }
+      _exit(0);
+    });
+    if (!WIFEXITED(status))
+      throw Error(fmt::format("expected device '{}' to open, but it ended the process", name), Fault::internal);
+    if (const int code = WEXITSTATUS(status); code == 0)
+      present.push_back(name);
+    else if (code != absent)
+      return code;
+  }
+  names = present;
+  return 0;
+}
+
+static int watch(Options options) {
+  std::vector<std::string> oracle = {options.oracle};
+  for (std::vector<std::string> *const names : {&oracle, &options.devices, &options.inTurn})
+    if (const int code = keepPresent(*names))
+      return code;
+  if (oracle.empty() || (options.devices.empty() && options.inTurn.empty()))
+    throw Error("expected an oracle and a device that this machine has", Fault::device);
   auto *const progress = static_cast<Progress *>(
       mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   if (progress == MAP_FAILED)
