@@ -67,7 +67,7 @@ static TrainSettings settingsFor(bool small, bool pytorch = false) {
   s.dropout = 0.1;
   s.dropoutActivation = 0.1;
   s.dropoutAttention = pytorch ? 0.1 : 0;
-  s.evaluateBatches = 50;
+  s.evaluateSequences = 1000;
   return s;
 }
 
@@ -140,8 +140,8 @@ HostBatch shifted(const HostBatch &batch, int64_t context) {
   return languageBatch(before, targets);
 }
 
-int64_t ShiftedData::validationTargets(int64_t first, int64_t count) const {
-  const std::vector<int32_t> targets = validation(first, count).at("targets").numbers<int32_t>();
+int64_t ShiftedData::validationTargets(const std::vector<int64_t> &sequences) const {
+  const std::vector<int32_t> targets = validation(sequences, std::ssize(sequences)).at("targets").numbers<int32_t>();
   return std::ssize(targets) - std::count(targets.begin(), targets.end(), ignoredTarget);
 }
 

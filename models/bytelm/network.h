@@ -94,9 +94,9 @@ public:
   HostBatch training(int64_t first, int64_t count) override { return shifted(data.training(first, count), context); }
   int64_t trainingTargets(int64_t, int64_t count) override { return count * context; }
   int64_t validationSequences() const override { return data.validationSequences(); }
-  int64_t validationTargets(int64_t first, int64_t count) const override;
-  HostBatch validation(int64_t first, int64_t count) const override {
-    return shifted(data.validation(first, count), context);
+  int64_t validationTargets(const std::vector<int64_t> &sequences) const override;
+  HostBatch validation(const std::vector<int64_t> &sequences, int64_t count) const override {
+    return shifted(data.validation(sequences, count), context);
   }
 
 private:

@@ -115,15 +115,15 @@ Batch TrainBatches::sequences(int64_t first, int64_t count) {
 
 int64_t validationSequences(int64_t tokens, int64_t context) { return (tokens - 1 + context - 1) / context; }
 
-Batch validationBatch(const TokenStream &text, int64_t context, int64_t first, int64_t count) {
+Batch validationBatch(const TokenStream &text, int64_t context, const std::vector<int64_t> &sequences, int64_t count) {
   Batch batch;
   batch.tokens.assign(count * context, 0);
   batch.targets.assign(count * context, ignoredTarget);
-  const int64_t begin = first * context, there = std::clamp<int64_t>(text.size() - 1 - begin, 0, count * context);
-  if (there == 0)
-    return batch;
-  text.read(begin, there, batch.tokens.data());
-  text.read(begin + 1, there, batch.targets.data());
+  for (int64_t row = 0; row < std::ssize(sequences); ++row) {
+    const int64_t begin = sequences[row] * context, there = std::min(text.size() - 1 - begin, context);
+    text.read(begin, there, batch.tokens.data() + row * context);
+    text.read(begin + 1, there, batch.targets.data() + row * context);
+  }
   return batch;
 }
 

@@ -98,6 +98,6 @@ private:
 /// a loss summed over all sequences counts every token except the first once.
 inline constexpr int32_t ignoredTarget = -1;
 int64_t validationSequences(int64_t tokens, int64_t context);
-Batch validationBatch(const TokenStream &text, int64_t context, int64_t first, int64_t count);
+Batch validationBatch(const TokenStream &text, int64_t context, const std::vector<int64_t> &sequences, int64_t count);
 
 } // namespace kiln

@@ -8,6 +8,7 @@
 #include "models/data/text.h"
 #include "models/gpt2/commands.h"
 #include "models/gpt2/pretrained.h"
+#include "models/train/evaluation.h"
 #include "models/train/trainer.h"
 #include "runtime/Streams.h"
 
@@ -196,11 +197,13 @@ HellaSwagScore scoreHellaSwag(Evaluator &evaluator, const Tokenizer &tokenizer,
 static std::string heldOut(Evaluator &evaluator, const LanguageData &data) {
   double loss = 0, hits = 0;
   int64_t targets = 0;
-  for (int64_t first = 0; first < data.validationSequences(); first += evaluator.sequences()) {
-    const Evaluator::Result result = evaluator.evaluate(data.validation(first, evaluator.sequences()));
+  const int64_t all = data.validationSequences();
+  for (int64_t first = 0; first < all; first += evaluator.sequences()) {
+    const std::vector<int64_t> sequences = evenlySpaced(first, evaluator.sequences(), all, all);
+    const Evaluator::Result result = evaluator.evaluate(data.validation(sequences, evaluator.sequences()));
     loss += std::accumulate(result.losses.begin(), result.losses.end(), 0.0);
     hits += std::accumulate(result.hits.begin(), result.hits.end(), 0.0);
-    targets += data.validationTargets(first, evaluator.sequences());
+    targets += data.validationTargets(sequences);
   }
   const auto count = static_cast<double>(targets);
   if (!std::isfinite(loss))

@@ -85,7 +85,7 @@ static TrainSettings settingsOfLlmc() {
   s.decay = 0.1;
   s.beta2 = 0.95;
   s.evaluateEvery = 250;
-  s.evaluateBatches = 20;
+  s.evaluateSequences = 1280;
   return s;
 }
 

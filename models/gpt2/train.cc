@@ -188,7 +188,7 @@ static std::vector<std::string> greedyTexts(Trainer &trainer, const Network &net
   std::vector<Growing> texts;
   for (int64_t i = 0; i < count; ++i) {
     const std::vector<int32_t> tokens =
-        takeBeginning(data.validation(i * data.validationSequences() / count, 1), given);
+        takeBeginning(data.validation({i * data.validationSequences() / count}, 1), given);
     const int64_t length = std::ssize(tokens);
     texts.push_back({tokenizer.decode(tokens) + "→", length, length == 0 || length >= context});
     generator.append(i, tokens.empty() ? std::vector<int32_t>{0} : tokens); // a text without a prompt is skipped

@@ -9,23 +9,26 @@ namespace kiln {
 
 //===-- Validation ----------------------------------------------------------------------------------------------===//
 
-std::optional<Validation> validate(Trainer &trainer, const TrainData &data, int64_t batch, int64_t parts, int64_t most,
+std::vector<int64_t> evenlySpaced(int64_t first, int64_t count, int64_t taken, int64_t all) {
+  std::vector<int64_t> numbers;
+  for (int64_t i = first; i < std::min(first + count, taken); ++i)
+    numbers.push_back(static_cast<int64_t>(static_cast<__int128>(i) * all / taken));
+  return numbers;
+}
+
+std::optional<Validation> validate(Trainer &trainer, const TrainData &data, int64_t batch, int64_t most,
                                    const std::function<bool()> &stop, Collective &ranks) {
-  const int64_t all = data.validationSequences(), whole = batch * parts, batches = cdiv(all, whole);
-  const int64_t taken = most > 0 ? std::min(most, batches) : batches;
+  const int64_t all = data.validationSequences(), taken = most > 0 ? std::min(most, all) : all;
   Validation sums;
   int64_t targets = 0;
   bool stopped = false;
-  for (int64_t i = 0; i < taken * parts && !stopped; ++i) {
-    // Below 2⁶³, because each batch has at most 2²⁰.
-    const int64_t first = i / parts * batches / taken * whole + i % parts * batch;
-    if (first >= all)
-      continue;
+  for (int64_t first = 0; first < taken && !stopped; first += batch) {
+    const std::vector<int64_t> sequences = evenlySpaced(first, batch, taken, all);
     stopped = stop();
-    targets += data.validationTargets(first, batch);
-    if (stopped || i % ranks.size() != ranks.rank())
+    targets += data.validationTargets(sequences);
+    if (stopped || first / batch % ranks.size() != ranks.rank())
       continue;
-    const Trainer::Sums some = trainer.sums(data.validation(first, batch));
+    const Trainer::Sums some = trainer.sums(data.validation(sequences, batch));
     sums.loss += some.losses;
     sums.accuracy += some.hits;
   }

@@ -18,10 +18,13 @@ struct Validation {
   double accuracy = 0; // the share that the model ranks first
 };
 
-/// Validates on the targets of `most` batches, evenly spread and equal each time, or of all batches (0). Returns
-/// nothing if `stop` asked for an early end. A batch is `parts` micro-batches of `batch` sequences, so that the
-/// sequences do not depend on the cut. Each of `ranks` takes some of them, and all know the means.
-std::optional<Validation> validate(Trainer &trainer, const TrainData &data, int64_t batch, int64_t parts, int64_t most,
+/// Of `taken` numbers that are evenly spaced from 0 to `all`, at most `count` from the one at `first` on.
+std::vector<int64_t> evenlySpaced(int64_t first, int64_t count, int64_t taken, int64_t all);
+
+/// Validates on the targets of `most` sequences, evenly spaced and equal each time, or of all (0), in micro-batches of
+/// `batch` sequences. Returns nothing if `stop` asked for an early end. Each of `ranks` takes some of the
+/// micro-batches, and all know the means.
+std::optional<Validation> validate(Trainer &trainer, const TrainData &data, int64_t batch, int64_t most,
                                    const std::function<bool()> &stop, Collective &ranks = *aloneCollective());
 
 //===-- Gradient norms ------------------------------------------------------------------------------------------===//

@@ -201,21 +201,19 @@ int64_t LanguageData::validationSequences() const {
   return heldDocuments ? heldDocuments->sequences() : kiln::validationSequences(held->size(), context);
 }
 
-int64_t LanguageData::validationTargets(int64_t first, int64_t count) const {
-  if (!heldDocuments) // every token except the first is a target
-    return std::clamp<int64_t>(held->size() - 1 - first * context, 0, count * context);
+int64_t LanguageData::validationTargets(const std::vector<int64_t> &sequences) const {
   int64_t all = 0;
-  for (int64_t i = first; i < std::min(first + count, heldDocuments->sequences()); ++i)
-    all += heldDocuments->targets(i);
+  for (const int64_t number : sequences) // every token of a stream except the first is a target
+    all += heldDocuments ? heldDocuments->targets(number) : std::min(held->size() - 1 - number * context, context);
   return all;
 }
 
-HostBatch LanguageData::validation(int64_t first, int64_t count) const {
+HostBatch LanguageData::validation(const std::vector<int64_t> &sequences, int64_t count) const {
   if (!heldDocuments)
-    return makeInputs(validationBatch(*held, context, first, count));
+    return makeInputs(validationBatch(*held, context, sequences, count));
   Batch some = heldDocuments->padding(count);
-  for (int64_t i = 0; i < std::min(count, heldDocuments->sequences() - first); ++i)
-    heldDocuments->read(first + i, some, i);
+  for (int64_t row = 0; row < std::ssize(sequences); ++row)
+    heldDocuments->read(sequences[row], some, row);
   return makeInputs(some);
 }
 

@@ -42,8 +42,8 @@ public:
   HostBatch training(int64_t first, int64_t count) override;
   int64_t trainingTargets(int64_t first, int64_t count) override;
   int64_t validationSequences() const override;
-  int64_t validationTargets(int64_t first, int64_t count) const override;
-  HostBatch validation(int64_t first, int64_t count) const override;
+  int64_t validationTargets(const std::vector<int64_t> &sequences) const override;
+  HostBatch validation(const std::vector<int64_t> &sequences, int64_t count) const override;
 
   /// Notes about the documents, a line each.
   std::vector<std::string> notes() const;

@@ -216,9 +216,9 @@ void Training::evaluate(StepRow &row) {
   const bool isLast = state.step == s.steps;
   if (!isLast && (s.evaluateEvery == 0 || state.step % s.evaluateEvery != 0))
     return;
-  const int64_t most = isLast && s.evaluateAll ? 0 : s.evaluateBatches;
-  if (const auto means = validate(
-          trainer, run.data, run.data.perBatch(s.batch), s.parts, most, [&] { return signals->asked(); }, ranks)) {
+  const int64_t most = isLast && s.evaluateAll ? 0 : s.evaluateSequences;
+  if (const auto means =
+          validate(trainer, run.data, run.data.perBatch(s.batch), most, [&] { return signals->asked(); }, ranks)) {
     row.set("val_loss", means->loss);
     row.set("val_accuracy", means->accuracy);
   }

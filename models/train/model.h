@@ -102,11 +102,11 @@ public:
   /// The number of targets in these sequences, without padding: a step's loss is the mean over them. It is called
   /// before each step, so it must be fast.
   virtual int64_t trainingTargets(int64_t first, int64_t count) = 0;
-  /// Number of validation sequences, and of targets in `count` of them from number `first` on.
+  /// Number of validation sequences, and of targets in those of the given numbers.
   virtual int64_t validationSequences() const = 0;
-  virtual int64_t validationTargets(int64_t first, int64_t count) const = 0;
-  /// `count` of them from number `first` on; targets after the last are missing.
-  virtual HostBatch validation(int64_t first, int64_t count) const = 0;
+  virtual int64_t validationTargets(const std::vector<int64_t> &sequences) const = 0;
+  /// The validation sequences of the given numbers, followed by rows without targets up to `count` rows.
+  virtual HostBatch validation(const std::vector<int64_t> &sequences, int64_t count) const = 0;
 };
 
 } // namespace kiln

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 
 namespace kiln {
 
@@ -172,6 +173,14 @@ static std::vector<float> outliersIn(const JsonObject &j) {
   return window;
 }
 
+/// The number of sequences in that many uncut micro-batches.
+static int64_t sequencesOf(int64_t batches, const TrainSettings &s) {
+  int64_t product = 0;
+  const bool isTooLarge =
+      __builtin_mul_overflow(batches, s.batch, &product) || __builtin_mul_overflow(product, s.parts, &product);
+  return isTooLarge ? std::numeric_limits<int64_t>::max() : product;
+}
+
 RunState readRunState(const std::string &checkpoint) {
   const std::string path = checkpoint + "/training.json";
   const JsonObject j = readJsonObject(path), data = j.object("data");
@@ -184,6 +193,8 @@ RunState readRunState(const std::string &checkpoint) {
     if (state.settings.parts < 1 || state.settings.accumulate % state.settings.parts != 0)
       j.reject("parts", fmt::format("a divisor of {} micro-batches", state.settings.accumulate));
   }
+  if (const JsonObject saved = j.object("settings"); saved.has("evaluate_batches")) // older checkpoints count batches
+    state.settings.evaluateSequences = sequencesOf(saved.integer("evaluate_batches"), state.settings);
   // In older checkpoints every step was applied.
   state.updates = j.has("updates") ? readCount(j, "updates", path) : state.step;
   if (j.has("loss_scale"))

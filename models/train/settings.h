@@ -68,11 +68,11 @@ struct TrainSettings {
   DataOrder order = DataOrder::shuffled;
   double pack = 0.75; // documents are added to a packed sequence while less than this fraction is full
   Positions positions = Positions::restart;
-  int64_t evaluateEvery = 0;   // steps between validation losses; 0: only at the end
-  int64_t evaluateBatches = 0; // micro-batches of a validation loss; 0: all
-  bool evaluateAll = false;    // the last validation loss uses all micro-batches
-  int64_t samples = 0;         // texts shown at each evaluation
-  int64_t gradientNorms = 0;   // steps between logs of gradient norms by part; 0: never
+  int64_t evaluateEvery = 0;     // steps between validation losses; 0: only at the end
+  int64_t evaluateSequences = 0; // of a validation loss; 0: all
+  bool evaluateAll = false;      // the last validation loss uses all micro-batches
+  int64_t samples = 0;           // texts shown at each evaluation
+  int64_t gradientNorms = 0;     // steps between logs of gradient norms by part; 0: never
   uint64_t seed = 1;
   std::optional<Precision> precision = {}; // of fp32 GEMMs; default: the machine's
   Type type = f32;                         // of weights, activations and their gradients

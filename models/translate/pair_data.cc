@@ -108,10 +108,10 @@ int64_t PairData::trainingTargets(int64_t first, int64_t count) {
   return all;
 }
 
-int64_t PairData::validationTargets(int64_t first, int64_t count) const {
+int64_t PairData::validationTargets(const std::vector<int64_t> &numbers) const {
   int64_t all = 0;
-  for (int64_t i = first; i < std::min(first + count, held->batches()); ++i)
-    all += held->targets(i);
+  for (const int64_t number : numbers)
+    all += held->targets(number);
   return all;
 }
 

@@ -43,8 +43,10 @@ public:
   int64_t trainingSequences(int64_t first, int64_t) override { return batches->shape(first).sequences; }
   int64_t trainingTargets(int64_t first, int64_t count) override;
   int64_t validationSequences() const override { return held->batches(); }
-  int64_t validationTargets(int64_t first, int64_t count) const override;
-  HostBatch validation(int64_t first, int64_t) const override { return held->batch(first); }
+  int64_t validationTargets(const std::vector<int64_t> &numbers) const override;
+  HostBatch validation(const std::vector<int64_t> &numbers, int64_t) const override {
+    return held->batch(numbers.front());
+  }
 
   /// Micro-batches of an epoch.
   int64_t batchesOfPass() const { return batches->batches(); }

@@ -36,7 +36,7 @@ UNKNOWN = ("--nosuch", "-x", "--", "---", "-", "--=1", "--nosuch=1", "--\udcff",
            "--Help", "-h=0", "--version=1", "")
 
 INTEGERS_OF_TRAIN = ("--layers", "--heads", "--width", "--context", "--vocab", "--batch", "--steps",
-                     "--warmup", "--evaluate-every", "--evaluate-batches", "--evaluate-all", "--seed", "--save-every",
+                     "--warmup", "--evaluate-every", "--evaluate-sequences", "--evaluate-all", "--seed", "--save-every",
                      "--stop-after", "--keep", "--threads")
 REALS_OF_TRAIN = ("--lr", "--final-lr", "--decay", "--beta1", "--beta2", "--epsilon", "--clip")
 SIZES = ("--layers", "--heads", "--width", "--context", "--vocab", "--batch", "--threads")

@@ -54,7 +54,7 @@ class Ours:
         self.rates, self.peak = [], 0
 
     def measure(self, steps):
-        rows, peak = train([*self.arguments, "--steps", str(steps + 1), "--warmup", "0", "--evaluate-batches", "1"],
+        rows, peak = train([*self.arguments, "--steps", str(steps + 1), "--warmup", "0", "--evaluate-sequences", "1"],
                            self.folder)
         self.peak = max(self.peak, peak)
         self.rates.append(statistics.median(row["tokens_per_s"] for row in rows[1:]) / self.targets)

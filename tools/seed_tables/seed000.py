@@ -59,7 +59,7 @@ def run(options, folder):
           for name, words in (("eager", "eager"), ("compile", "compiled"))),
         ["Kiln here", rate(plain["kiln"]), rate(flash["kiln"]), ratio(flash["kiln"], plain["kiln"])]])
 
-    length = ["--steps", "30", "--evaluate-batches", "4"] if options.quick else []
+    length = ["--steps", "30", "--evaluate-sequences", "16"] if options.quick else []
     lines = {}
     for dtype, short in DTYPES.items():
         for attention in ("flash", "plain") if dtype == "float16" else ("flash",):

@@ -34,8 +34,8 @@ def run(options, folder):
         "torch.compile dynamic here", "Kiln here"], [
             [f"micro-batches of {batch} × {context} a second", 4.7, 4.06, 3.15, *(rate(columns.get(n), 3) for n in names)],
             ["peak memory, GB", "", 18.8, 5.8, *(memory(n) for n in names)]])
-    length = ["--steps", "100", "--evaluate-every", "20", "--evaluate-batches", "4"] if options.quick else \
-        ["--evaluate-batches", "100"]
+    length = ["--steps", "100", "--evaluate-every", "20", "--evaluate-sequences", "16"] if options.quick else \
+        ["--evaluate-sequences", "800"]
     lines = {}
     for dtype in ("fp32", "bf16"):
         log, _ = train([*ours, "--samples", "4", "--dtype", dtype, *length], os.path.join(folder, dtype))

@@ -114,7 +114,7 @@ class Ours:
             return log, said.read()
 
     def __call__(self, what):
-        log, said = self.train("--epochs", "1", "--evaluate-batches", "1")
+        log, said = self.train("--epochs", "1", "--evaluate-sequences", "1")
         seconds, compiles = re.search(r"ready after ([\d.]+) s, (\d+) of them compiled", said).groups()
         shapes = re.search(r"micro-batches of (\d+) shapes", said)[1]
         return {"seconds": float(seconds) + spent(log), "tokens": sum(row["tokens"] for row in log), "compiles": int(compiles),

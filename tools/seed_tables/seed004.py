@@ -18,7 +18,7 @@ def run(options, folder):
     model, context, sequences, steps = ("mlp-first-small", 64, 16, 20) if options.quick else ("mlp-first", 512, 64, 3)
     tokens = ["--tokens", options.tokens] if options.tokens else [] if options.quick else ["--vocab", "256"]
     ours = [program("gpt2"), "train", "--data", options.data, "--device", options.device, "--model", model, *tokens,
-            "--evaluate-batches", "1", "--warmup", "0"]
+            "--evaluate-sequences", "1", "--warmup", "0"]
 
     def measured(*flags, cut=4):
         """Loss of the last step, bytes at the peak, seconds a step without the first."""

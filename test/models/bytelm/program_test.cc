@@ -50,7 +50,7 @@ TEST_F(BytelmTest, EverySettingGoesOn) {
 // them; in f32 with the losses of the CPU, whose sums are in another order.
 TEST_F(BytelmTest, TrainsInTheSimulator) {
   const std::vector<std::string> toy = {
-      "--model", "pytorch",     "--inner", "32", "--batch", "2", "--accumulate", "1", "--evaluate-batches",
+      "--model", "pytorch",     "--inner", "32", "--batch", "2", "--accumulate", "1", "--evaluate-sequences",
       "1",       "--precision", "ieee"};
   expectLossesInTheSimulator(
       [&](const std::string &to, const auto &more) { return bytelm(trainWords(to, joined(toy, more))); });

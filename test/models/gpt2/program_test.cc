@@ -265,7 +265,7 @@ TEST_F(ProgramTest, LearnsRealText) {
 TEST_F(ProgramTest, Seed001TrainsInTheSimulator) {
   expectLossesInTheSimulator([&](const std::string &to, std::vector<std::string> more) {
     more.insert(more.begin(), {"--model", "annotated-small", "--precision", "ieee", "--batch", "2", "--warmup", "0",
-                               "--evaluate-batches", "1"});
+                               "--evaluate-sequences", "1"});
     return train(to, more);
   });
 }

@@ -12,8 +12,8 @@ namespace {
 // sums, with dropout; and one log, one checkpoint.
 TEST_F(Mpirun, TwoRanksTrainWhatOneTrains) {
   const std::vector<std::string> flags = {
-      "--steps",          "8", "--accumulate",     "4", "--lr", "0.01", "--dropout", "0.1",
-      "--evaluate-every", "4", "--gradient-norms", "4"};
+      "--steps",          "8", "--accumulate",         "4", "--lr", "0.01", "--dropout", "0.1", "--evaluate-every", "4",
+      "--gradient-norms", "4", "--evaluate-sequences", "5"};
   ASSERT_EQ(train(folder / "one", flags).status, 0);
   const Result two = trainOn(2, out, flags);
   ASSERT_EQ(two.status, 0) << two.output;

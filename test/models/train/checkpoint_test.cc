@@ -189,6 +189,26 @@ TEST_F(CheckpointTest, RestoresTheParts) {
   expectError([&] { readRunState(save(9)); }, {"expected field 'parts' in", "to be a divisor of 6 micro-batches"});
 }
 
+// Older checkpoints count the micro-batches of a validation loss, before these were cut.
+TEST_F(CheckpointTest, ReadsFormerBatchesOfAValidationLossAsSequences) {
+  state.settings.batch = 5;
+  state.settings.accumulate = 6;
+  state.settings.parts = 2;
+  const std::string path = save(9);
+  makeFirstFormat(path);
+  const std::string training = readText(path + "/training.json");
+  const auto with = [&](int64_t batches) {
+    nlohmann::json json = nlohmann::json::parse(training);
+    json["settings"].erase("evaluate_sequences");
+    json["settings"]["evaluate_batches"] = batches;
+    writeText(path + "/training.json", json.dump());
+    return readRunState(path).settings.evaluateSequences;
+  };
+  EXPECT_EQ(with(7), 70);
+  EXPECT_EQ(with(0), 0);
+  EXPECT_EQ(with(int64_t{1} << 62), std::numeric_limits<int64_t>::max());
+}
+
 TEST_F(CheckpointTest, RestoresTheRunsState) {
   const RunState got = readRunState(save(9));
   EXPECT_EQ(got.step, 9);

@@ -55,7 +55,7 @@ inline SettingGroup commonSettings(const std::set<std::string> &without = {}) {
                          {"evaluate-every", "2", "3"},
                          {"seed", "5", "6"},
                          {"precision", "ieee", "tf32"},
-                         {"evaluate-batches", "1", "2"},
+                         {"evaluate-sequences", "1", "2"},
                          {"evaluate-all", "1", "0"},
                          {"samples", "1", "2"},
                          {"gradient-norms", "2", "1"},

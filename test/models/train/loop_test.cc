@@ -2,9 +2,10 @@
 // is saved under its own names, and resuming is exact.
 
 #include "models/data/safetensors.h"
-#include "models/train/evaluation.h"
 #include "models/train/model_links.h"
 #include "test/models/train/token_mlp.h"
+
+#include <numeric>
 
 using namespace kiln;
 
@@ -25,39 +26,44 @@ class Counted : public Counting {
 public:
   using Counting::Counting;
   int64_t validationSequences() const override { return 20; }
-  int64_t validationTargets(int64_t, int64_t count) const override { return count * context; }
-  HostBatch validation(int64_t first, int64_t count) const override {
-    asked.push_back(first);
-    return Counting::validation(0, count);
+  HostBatch validation(const std::vector<int64_t> &sequences, int64_t count) const override {
+    asked.insert(asked.end(), sequences.begin(), sequences.end());
+    return Counting::validation(sequences, count);
   }
   mutable std::vector<int64_t> asked;
 };
 
-// A bounded validation uses evenly spaced batches, equal each time; an unbounded one uses all. Nothing is compiled for
-// it after the trainer's preparation.
+// A bounded validation uses evenly spaced sequences, equal each time and with micro-batches of any size; an unbounded
+// one uses all. Nothing is compiled for it after the trainer's preparation.
 TEST_F(LoopTest, ValidationMayBeBounded) {
   const TokenMlp model;
-  Trainer trainer(Device::open(kiln::test::firstDevice()), model, settings);
-  trainer.initialize(1);
-  trainer.prepare();
-  freeze();
-  const auto askedFor = [&](int64_t most, int64_t parts = 1) {
+  std::vector<int64_t> all(20);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<double> losses;
+  for (const int64_t batch : {1, 2, 3, 8}) {
+    settings.batch = batch;
+    Trainer trainer(Device::open(kiln::test::firstDevice()), model, settings);
+    trainer.initialize(1);
+    trainer.prepare();
+    freeze();
+    const auto askedFor = [&](int64_t most) {
+      Counted data(1);
+      const auto means = validate(trainer, data, batch, most, [] { return false; });
+      EXPECT_TRUE(means.has_value());
+      losses.push_back(means.value_or(Validation()).loss);
+      return data.asked;
+    };
+    EXPECT_EQ(askedFor(0), all) << batch;
+    EXPECT_EQ(askedFor(100), all) << batch;
+    EXPECT_EQ(askedFor(6), (std::vector<int64_t>{0, 3, 6, 10, 13, 16})) << batch;
+    EXPECT_EQ(askedFor(6), (std::vector<int64_t>{0, 3, 6, 10, 13, 16})) << batch;
+    EXPECT_EQ(askedFor(1), (std::vector<int64_t>{0})) << batch;
     Counted data(1);
-    EXPECT_TRUE(validate(trainer, data, 2, parts, most, [] { return false; }).has_value());
-    return data.asked;
-  };
-  EXPECT_EQ(askedFor(0), (std::vector<int64_t>{0, 2, 4, 6, 8, 10, 12, 14, 16, 18}));
-  EXPECT_EQ(askedFor(3), (std::vector<int64_t>{0, 6, 12}));
-  EXPECT_EQ(askedFor(3), (std::vector<int64_t>{0, 6, 12}));
-  EXPECT_EQ(askedFor(100), askedFor(0));
-  // Batches of four sequences, cut into two parts: there are five, with the sequences of uncut ones.
-  EXPECT_EQ(askedFor(2, 2), (std::vector<int64_t>{0, 2, 8, 10}));
-  EXPECT_EQ(askedFor(0, 2), askedFor(0));
-  EXPECT_EQ(askedFor(1, 6), (std::vector<int64_t>{0, 2, 4, 6, 8, 10}));
-  EXPECT_EQ(askedFor(2, 6), askedFor(0));
-  Counted data(1);
-  EXPECT_FALSE(validate(trainer, data, 2, 1, 0, [] { return true; }).has_value());
-  freeze(false);
+    EXPECT_FALSE(validate(trainer, data, batch, 0, [] { return true; }).has_value());
+    freeze(false);
+  }
+  for (size_t i = 5; i < losses.size(); ++i) // sums of at most 20 sequences in f32
+    EXPECT_NEAR(losses[i], losses[i % 5], 1e-6 * losses[i % 5]) << i;
 }
 
 // A run that stopped after step 7 and is resumed has the bits of an uninterrupted one, in every file and every row.

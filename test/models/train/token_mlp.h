@@ -9,6 +9,7 @@
 #include "models/nn/decoder.h"
 #include "models/nn/embedding.h"
 #include "models/nn/layers.h"
+#include "models/train/evaluation.h"
 #include "models/train/loop.h"
 #include "test/devices.h"
 #include "test/expect_error.h"
@@ -104,22 +105,24 @@ class Counting : public TrainData {
 public:
   explicit Counting(uint64_t seed, int32_t shift = 1) : random(seed, Stream::batches), shift(shift) {}
   DataIdentity identity() const override { return {"counting", 7, static_cast<uint64_t>(shift)}; }
-  HostBatch training(int64_t first, int64_t count) override { return batch(first, count, count); }
+  HostBatch training(int64_t first, int64_t count) override {
+    return batch(evenlySpaced(first, count, first + count, first + count), 0, count);
+  }
   int64_t trainingTargets(int64_t, int64_t count) override { return count * context; }
   int64_t validationSequences() const override { return 3; }
-  int64_t validationTargets(int64_t first, int64_t count) const override {
-    return std::min<int64_t>(count, 3 - first) * context;
+  int64_t validationTargets(const std::vector<int64_t> &sequences) const override {
+    return std::ssize(sequences) * context;
   }
-  HostBatch validation(int64_t first, int64_t count) const override {
-    return batch(1000 + first, std::min<int64_t>(count, 3 - first), count);
+  HostBatch validation(const std::vector<int64_t> &sequences, int64_t count) const override {
+    return batch(sequences, 1000, count);
   }
 
 private:
-  /// `present` sequences from number `first` on, followed by sequences without targets up to `count`.
-  HostBatch batch(int64_t first, int64_t present, int64_t count) const {
+  /// The sequences of these numbers after `base`, followed by sequences without targets up to `count`.
+  HostBatch batch(const std::vector<int64_t> &sequences, int64_t base, int64_t count) const {
     std::vector<int32_t> tokens(count * context, 0), targets(count * context, TokenMlp::missing);
-    for (int64_t s = 0; s < present; ++s)
-      for (int64_t i = 0, t = static_cast<int64_t>(random.below(vocab, first + s)); i < context; ++i) {
+    for (int64_t s = 0; s < std::ssize(sequences); ++s)
+      for (int64_t i = 0, t = static_cast<int64_t>(random.below(vocab, base + sequences[s])); i < context; ++i) {
         tokens[s * context + i] = static_cast<int32_t>(t);
         targets[s * context + i] = static_cast<int32_t>(t = (3 * t + shift) % vocab);
       }

@@ -22,10 +22,10 @@ public:
       atTraining.extract(found).mapped()();
     return Counting::training(first, count);
   }
-  HostBatch validation(int64_t first, int64_t count) const override {
+  HostBatch validation(const std::vector<int64_t> &sequences, int64_t count) const override {
     if (atValidation)
       atValidation();
-    return Counting::validation(first, count);
+    return Counting::validation(sequences, count);
   }
   std::map<int64_t, std::function<void()>> atTraining;
   std::function<void()> atValidation;
