@@ -13,7 +13,7 @@
 
 namespace kiln {
 
-static std::string textOf(const Signature::Parameter &parameter) {
+std::string textOf(const Signature::Parameter &parameter) {
   if (!parameter.isView)
     return fmt::format("{} scalar", nameOf(parameter.type));
   std::string extents;

@@ -20,6 +20,9 @@ inline char *dataOf(const Arg &arg, void *workspace) {
                                           : static_cast<char *>(arg.ref.data);
 }
 
+/// A parameter in messages: `f32[?x64]` or `f32 scalar`.
+std::string textOf(const Signature::Parameter &parameter);
+
 /// Validates arguments before anything else is computed from them. Throws Error unless all of these hold:
 /// - There are as many as the kernel has, with tensors and scalars in the right places.
 /// - Every tensor has a stride for each extent, extents of at least 0, and memory unless it has no elements.

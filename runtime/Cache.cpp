@@ -5,9 +5,6 @@
 #include "dialect/dsl/Types.h"
 #include "runtime/Streams.h"
 
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/BLAKE3.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,31 +26,6 @@ static constexpr int64_t defaultCapacity = int64_t(256) << 20;
 static constexpr int64_t largestEntry = int64_t(64) << 20;
 /// A temporary file that was not written for this many seconds belongs to a dead process.
 static constexpr int64_t abandonedSeconds = 600;
-
-namespace {
-/// An entry's header; the content follows.
-struct Header {
-  char magic[8] = {'K', 'I', 'L', 'N', 'K', 'R', 'N', '3'};
-  char key[64] = {};
-  char hash[64] = {}; // hash of the content
-  uint64_t length = 0;
-};
-} // namespace
-
-std::string digestOf(std::string_view text) {
-  llvm::BLAKE3 hasher;
-  hasher.update(llvm::StringRef(text.data(), text.size()));
-  return llvm::toHex(hasher.final(), /*LowerCase=*/true);
-}
-
-static Header headerOf(const std::string &key, std::string_view content) {
-  Header header;
-  std::memcpy(header.key, key.data(), sizeof header.key);
-  const std::string hash = digestOf(content);
-  std::memcpy(header.hash, hash.data(), sizeof header.hash);
-  header.length = content.size();
-  return header;
-}
 
 // --- Names -----------------------------------------------------------------------------------------------------------
 //
@@ -141,17 +113,19 @@ void DiskCache::sayNotKept(const std::string &why) {
 /// The content of an open entry, if it is complete, was stored under `key`, and belongs to this user.
 static std::optional<std::vector<char>> readEntry(const Descriptor &file, const std::string &key,
                                                   const struct stat &status) {
-  Header header;
-  if (status.st_uid != ::geteuid() || (status.st_mode & 022) != 0 || status.st_size > largestEntry ||
-      !file.readAll(&header, sizeof header) || header.length != static_cast<uint64_t>(status.st_size) - sizeof header)
+  if (status.st_uid != ::geteuid() || (status.st_mode & 022) != 0 || status.st_size > largestEntry)
     return std::nullopt;
-  std::vector<char> content(header.length);
-  if (!file.readAll(content.data(), content.size()))
+  std::string bytes(static_cast<size_t>(status.st_size), '\0');
+  if (!file.readAll(bytes.data(), bytes.size()))
     return std::nullopt;
-  const Header expected = headerOf(key, std::string_view(content.data(), content.size()));
-  if (std::memcmp(&header, &expected, sizeof header) != 0)
-    return std::nullopt;
-  return content;
+  try {
+    std::string_view left = bytes;
+    const Record record = takeRecord(left);
+    if (record.key == key && left.empty())
+      return std::vector<char>(record.content.begin(), record.content.end());
+  } catch (const Error &) { // damaged, or of another version
+  }
+  return std::nullopt;
 }
 
 std::optional<std::vector<char>> DiskCache::load(const std::string &key) {
@@ -172,7 +146,7 @@ std::optional<std::vector<char>> DiskCache::load(const std::string &key) {
 }
 
 void DiskCache::store(const std::string &key, const std::vector<char> &content) {
-  const int64_t bytes = static_cast<int64_t>(content.size() + sizeof(Header));
+  const int64_t bytes = static_cast<int64_t>(content.size() + Record::headerBytes);
   if (!writable || bytes > capacity || bytes > largestEntry)
     return;
   write(key, content);
@@ -196,12 +170,11 @@ Descriptor DiskCache::openAside(const std::string &key, std::string &name) const
 
 void DiskCache::write(const std::string &key, const std::vector<char> &content) {
   std::string aside;
-  const Header header = headerOf(key, std::string_view(content.data(), content.size()));
+  const std::string record = recordOf(key, {content.data(), content.size()});
   const Descriptor file = openAside(key, aside);
   // Not synchronised to disk, which can take longer than the compilation. An entry damaged by a crash of the machine
   // does not match its hash.
-  if (file && file.writeAll({reinterpret_cast<const char *>(&header), sizeof header}) &&
-      file.writeAll({content.data(), content.size()}) && folder->rename(aside, entryName(key)))
+  if (file && file.writeAll(record) && folder->rename(aside, entryName(key)))
     return;
   const int failure = errno;
   if (file)

@@ -1,8 +1,8 @@
 // The compile cache on disk, so that a second start of a program compiles nothing.
 //
 // Each entry is a file, kiln-KEY.kernel. It is written under a temporary name in that folder and renamed. So a reader
-// sees a complete entry or none, even if a process dies. An entry has its key, length and a hash of its content;
-// entries that do not match are dropped.
+// sees a complete entry or none, even if a process dies. An entry is a record (Record.h); damaged ones and those of
+// another version are dropped.
 //
 // Entries are executable code, so they and their folder must belong to the user, and others must not be able to write
 // them (PrivateFolder.h). Other files in the folder are neither touched nor counted.
@@ -10,21 +10,18 @@
 #pragma once
 
 #include "runtime/PrivateFolder.h"
+#include "runtime/Record.h"
 
 #include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace kiln {
 
 /// The version of the compiler in cache keys: a hash of the sources that determine the code of a traced module.
 extern const char *const compilerIdentity;
-
-/// BLAKE3 as 64 hexadecimal digits.
-std::string digestOf(std::string_view text);
 
 /// The cache in one folder. Safe for any number of threads and processes. A problem with the folder is reported once on
 /// stderr, and the program runs without the cache. If only writing fails, such as on a full disk, existing entries are

@@ -122,6 +122,10 @@ Begun beginCompiling(const Request &request);
 /// executable; returns whether there was none.
 bool finishCompiling(const Request &request, Begun &begun);
 
+/// The key of a traced module's code in the compile cache: the module, the backend, and the versions of Kiln's compiler
+/// and LLVM.
+std::string codeKey(mlir::ModuleOp module, const lowering::Backend &backend);
+
 /// MLIR contexts for compilations. Creating one takes longer than tracing a small kernel, so contexts are reused. A
 /// context is dropped after an exception. Thread-safe; a context belongs to one thread from take() to give().
 class ContextPool {

@@ -4,6 +4,8 @@
 //   2. On a miss, trace the kernel. Its module, the backend's key and the compiler's identity are the key of the disk
 //      cache. On a hit, load the object.
 //   3. On a miss, lower the module to an object, store it and load it.
+//
+// A kernel of an image (KernelImage.h) has its code with it: it is neither traced nor looked up on disk.
 
 #include "runtime/Compile.h"
 
@@ -15,6 +17,7 @@
 #include "runtime/Cache.h"
 #include "runtime/Compilation.h"
 #include "runtime/CompiledSignature.h"
+#include "runtime/KernelImage.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Verifier.h"
@@ -184,11 +187,11 @@ static std::string textOf(mlir::ModuleOp module, bool withLines) {
   return text;
 }
 
-static std::string diskKey(const std::string &module, const Device &device) {
+std::string codeKey(mlir::ModuleOp module, const lowering::Backend &backend) {
   unsigned major, minor, patch;
   LLVMGetVersion(&major, &minor, &patch);
-  return digestOf(
-      fmt::format("{}\nllvm {}.{}.{}\n{}\n{}", compilerIdentity, major, minor, patch, device.backend().key(), module));
+  return digestOf(fmt::format("{}\nllvm {}.{}.{}\n{}\n{}", compilerIdentity, major, minor, patch, backend.key(),
+                              textOf(module, backend.tellsLines())));
 }
 
 /// Throws Error unless MLIR verifies the module. A module whose object is in the cache was verified before.
@@ -201,7 +204,7 @@ static void verifyTraced(mlir::ModuleOp module) {
 static std::vector<char> objectOf(const Kernel &kernel, mlir::ModuleOp module, const Device &device) {
   Compiler &state = compiler();
   DiskCache &disk = diskCache();
-  const std::string text = textOf(module, device.backend().tellsLines()), key = diskKey(text, device);
+  const std::string key = codeKey(module, device.backend());
   const bool dump = !dumpFolder().empty();
   if (!dump) // a dump of the stages needs a compilation
     if (std::optional<std::vector<char>> object = disk.load(key)) {
@@ -239,7 +242,7 @@ Begun beginCompiling(const Request &request) {
     ++state.fromMemory;
     return begun;
   }
-  if (state.frozen)
+  if (state.frozen && !isLoaded(kernel))
     throw Error(
         fmt::format("kernel '{}' requires compilation, which freeze() forbids; new arguments: {} with config '{}'",
                     kernel.name, textOf(args), config));
@@ -249,8 +252,15 @@ Begun beginCompiling(const Request &request) {
     ++state.fromMemory;
     return begun;
   }
-  begun.traced = traceKernel(kernel, specialise(request, facts), config);
   begun.executable = std::make_shared<Pending>();
+  if (isLoaded(kernel) && others.empty()) {
+    FoundImage found = findImage(device, kernel, config, args, workspace);
+    begun.executable->promise.set_value(std::move(found.executable));
+    begun.source->add(facts, args, found.staticExtents, found.written, begun.executable);
+    ++state.fromDisk;
+    return begun;
+  }
+  begun.traced = traceKernel(kernel, specialise(request, facts), config);
   begun.source->add(facts, args, begun.traced->traced.staticExtents, begun.traced->traced.written, begun.executable);
   return begun;
 }

@@ -61,7 +61,8 @@ SimulatorExecutable::SimulatorExecutable(std::string device, std::string name, S
                                          const Architecture &architecture, const std::vector<char> &text,
                                          std::shared_ptr<Memory> shared)
     : Executable(std::move(device), std::move(name), std::move(signature)), memory(std::move(shared)) {
-  const auto module = std::make_shared<const ptx::Module>(ptx::parse({text.begin(), text.end()}));
+  const auto module = std::make_shared<const ptx::Module>(
+      ptx::parse({text.begin(), std::find(text.begin(), text.end(), '\0')})); // a cubin may follow
   if (!takes(architecture, module->target))
     throw Error(fmt::format("kernel '{}': expected PTX that device '{}' takes, but got some for {}", kernel(),
                             this->device(), module->target));

@@ -1,6 +1,7 @@
 // fault-inputs: passes damaged inputs to the code that reads them, and reports those that it did not handle.
 //
-//     fault-inputs checkpoint|json|module|cache|array|ptx|command --seed S --from A --to B [--sources FOLDER] [--show]
+//     fault-inputs checkpoint|json|module|cache|image|array|ptx|command --seed S --from A --to B [--sources FOLDER]
+//     [--show]
 //
 // Prints `at N` before case N, `wrong N: …` when something was wrong with it, `done` at the end. A case is bound to 20
 // seconds of processor time; a crash or SIGPROF is the fault of the last case named.
@@ -32,13 +33,16 @@ static std::unique_ptr<Inputs> inputsOf(const std::string &kind, const std::stri
     return moduleInputs(sources);
   if (kind == "cache")
     return cacheInputs(folder);
+  if (kind == "image")
+    return imageInputs();
   if (kind == "array")
     return arrayInputs(folder);
   if (kind == "ptx")
     return ptxInputs(sources);
   if (kind == "command")
     return commandInputs();
-  throw Error("expected a kind out of checkpoint, json, module, cache, array, ptx, command, but got '" + kind + "'");
+  throw Error("expected a kind out of checkpoint, json, module, cache, image, array, ptx, command, but got '" + kind +
+              "'");
 }
 
 static void runCases(Inputs &inputs, uint64_t seed, uint64_t from, uint64_t to) {

@@ -35,6 +35,8 @@ std::unique_ptr<Inputs> jsonInputs();
 std::unique_ptr<Inputs> moduleInputs(const std::string &sources);
 /// Entries of the compile cache; the kernel's result must be right, and no damaged entry may be its code.
 std::unique_ptr<Inputs> cacheInputs(const std::string &folder);
+/// Files of images of kernels; what is read must be what was written, unless its hash is right.
+std::unique_ptr<Inputs> imageInputs();
 /// Files of NumPy's arrays, in memory and below `folder`.
 std::unique_ptr<Inputs> arrayInputs(const std::string &folder);
 /// PTX out of the .ptx files below `sources`: parsed, decoded, run by the simulator.

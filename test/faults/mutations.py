@@ -11,7 +11,7 @@ from process import Fault, run
 
 # Kinds of input, with the cases of a full run and of a quick one.
 INPUTS = {"checkpoint": (7000, 300), "json": (4000, 500), "module": (6000, 60), "cache": (2000, 20),
-          "array": (2000, 100), "ptx": (20000, 300), "command": (3000, 300)}
+          "image": (10000, 200), "array": (2000, 100), "ptx": (20000, 300), "command": (3000, 300)}
 BATCH = 250
 OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:allocator_may_return_null=1:abort_on_error=1:"
                            "hard_rss_limit_mb=6000:max_allocation_size_mb=5000",

@@ -3,17 +3,15 @@
 #include "tools/kilnc/Archive.h"
 
 #include "lowering/Driver.h"
-#include "lowering/cpu/CpuBackend.h"
-#include "lowering/cpu/CpuTarget.h"
+#include "runtime/Compilation.h"
 #include "runtime/CompiledSignature.h"
 #include "runtime/Files.h"
+#include "runtime/KernelImage.h"
 #include "tools/files/Files.h"
 #include "tools/kilnc/Trace.h"
 #include "tools/kilnc/UserFile.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/MC/MCSubtargetInfo.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/ObjCopy/ConfigManager.h"
 #include "llvm/ObjCopy/ObjCopy.h"
 #include "llvm/Object/ArchiveWriter.h"
@@ -28,38 +26,15 @@ namespace kiln::tools {
 
 // --- Targets ---------------------------------------------------------------------------------------------------------
 
-/// The features of CPUs that code generation uses, by the name that LLVM and __builtin_cpu_supports share.
-static constexpr const char *knownFeatures[] = {
-    "avx2",       "fma",        "bmi",        "bmi2",       "lzcnt",        "movbe",       "f16c",
-    "avx512f",    "avx512bw",   "avx512dq",   "avx512vl",   "avx512cd",     "avx512ifma",  "avx512vbmi",
-    "gfni",       "vaes",       "vpclmulqdq", "avx512vnni", "avx512bitalg", "avx512vbmi2", "avx512vpopcntdq",
-    "avx512bf16", "avx512fp16", "avxvnni",    "amx-tile",   "amx-bf16",     "amx-int8"};
-
-/// The features that a target's code may use.
-static std::vector<std::string> featuresOf(const std::string &target) {
-  llvm::StringRef processor = target;
-  if (!processor.consume_back(":generic"))
-    processor.consume_back(":amx");
-  if (!processor.consume_front("cpu:") && processor == "cpu")
-    processor = "native";
-  const lowering::cpu::CpuTarget cpu = lowering::cpu::cpuNamed(processor.str());
-  const std::unique_ptr<llvm::MCSubtargetInfo> info(
-      lowering::cpu::x86Backend().createMCSubtargetInfo(lowering::cpu::cpuTriple(), cpu.cpu, cpu.features));
-  std::vector<std::string> features;
-  for (const char *feature : knownFeatures)
-    if (info->checkFeatures(std::string("+") + feature))
-      features.emplace_back(feature);
-  return features;
-}
-
 static TargetCode compileFor(const Kernel &kernel, const ArchiveOptions &options, const std::string &target) {
   const auto backend = lowering::openBackend(target);
   const std::unique_ptr<mlir::MLIRContext> context = createContext();
   const TracedForList traced = traceKernel(*context, kernel, options.args, options.config, backend->facts());
-  TargetCode code{target, target.starts_with("sm_"), signatureOf(kernel, traced.facts, traced.traced), {}, {}};
+  TargetCode code{target, target.starts_with("sm_"), signatureOf(kernel, traced.facts, traced.traced), {}, {}, {}};
+  code.key = codeKey(*traced.traced.module, *backend);
   code.code = lowering::compile(*traced.traced.module, *backend);
   if (!code.isGpu)
-    code.features = featuresOf(target);
+    code.features = cpuFeatures(target);
   return code;
 }
 
@@ -153,6 +128,24 @@ void writeArchive(const Kernel &kernel, const ArchiveOptions &options, const std
   fs::create_directories(folder, failure); // errors are reported when the files are written
   writeOutput((fs::path(folder) / (archived.name + ".h")).string(), headerOf(archived));
   writeOutput((fs::path(folder) / ("lib" + archived.name + ".a")).string(), archive->getBuffer().str());
+}
+
+// --- Images ----------------------------------------------------------------------------------------------------------
+
+void writeImage(const Kernel &registered, const Kernel &kernel, const ArchiveOptions &options,
+                const std::string &file) {
+  std::vector<KernelImage::Setting> config;
+  const std::string text = kernel.configText(options.config);
+  for (const llvm::StringRef field : llvm::split(text, ',')) {
+    const auto [name, value] = field.split('=');
+    if (!name.empty())
+      config.push_back({name.str(), value.str(), kernel.fields[config.size()].about});
+  }
+  std::vector<KernelImage> images;
+  for (TargetCode &code : compileAll(kernel, options))
+    images.push_back({code.key, kernel.name, code.target, code.features, config, registered.parameters, kernel.counts,
+                      std::move(code.signature), std::move(code.code)});
+  writeOutput(file, fileOf(images));
 }
 
 } // namespace kiln::tools

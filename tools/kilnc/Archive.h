@@ -21,7 +21,8 @@ struct TargetCode {
   bool isGpu = false;
   Signature signature;
   std::vector<char> code;            // in the form of lowering/Abi.h
-  std::vector<std::string> features; // that a CPU must have, by the names of __builtin_cpu_supports
+  std::vector<std::string> features; // that a CPU must have: cpuFeatures(target)
+  std::string key;                   // of the compile cache
 };
 
 /// A kernel in an archive. Its codes for CPUs come first, each kind with the one first that is to be chosen where it
@@ -61,5 +62,9 @@ struct ArchiveOptions {
 /// Compiles `kernel` for all targets, and writes NAME.h and libNAME.a into `folder`, which is made if it is not there.
 /// The system's C compiler, $CC or cc, compiles the launcher. Throws Error.
 void writeArchive(const Kernel &kernel, const ArchiveOptions &options, const std::string &folder);
+
+/// --emit=image: compiles `kernel` for all targets into one file, for loadKernels() (runtime/KernelImage.h).
+/// `registered` is the kernel before its expansion for the views of --args. Throws Error.
+void writeImage(const Kernel &registered, const Kernel &kernel, const ArchiveOptions &options, const std::string &file);
 
 } // namespace kiln::tools

@@ -5,6 +5,7 @@
 //     kilnc add.mlir --emit=llvm                                                   a module that was traced before
 //     kilnc axpy.cc --run --grid=64 --args='x.npy, y.npy->y.npy, 0.5'              launches it (see Run.h)
 //     kilnc axpy.cc --args='f32[?], f32[?], f32' --target=x86-64-v3,sm_90a --emit=archive -o DIR      for C (Archive.h)
+//     kilnc axpy.cc --args='f32[?], f32[?], f32' --target=x86-64-v3,sm_80 --emit=image -o axpy.kiln
 //     kilnc axpy.cc --tune --grid=y.0/block --args='f32[4096], f32[4096], 0.5'      its fastest config (see Tune.h)
 //     kilnc axpy.cc --bench --sweep='N=4096:65536:*4' --args='f32[N], f32[N], 0.5' --grid=y.0/block     (see Run.h)
 //     kilnc --list                                                                 the built-in kernels
@@ -143,16 +144,17 @@ struct ChosenKernel {
     if (options.file.ends_with(".mlir"))
       return;
     user = userFileOf(options);
-    kernel = user ? &choose(user->kernels(), options.kernel, "'" + options.file + "'")
-                  : &choose(kernels(), options.kernel, "kilnc");
-    ExpandedText expanded = expandArguments(*kernel, args);
+    registered = user ? &choose(user->kernels(), options.kernel, "'" + options.file + "'")
+                      : &choose(kernels(), options.kernel, "kilnc");
+    ExpandedText expanded = expandArguments(*registered, args);
     kernel = expanded.kernel;
     args = std::move(expanded.args);
   }
 
-  std::unique_ptr<UserFile> user; // lives as long as its kernel
-  const Kernel *kernel = nullptr; // expanded for the views of --args; null for a .mlir file
-  std::string args;               // of the expanded kernel
+  std::unique_ptr<UserFile> user;     // lives as long as its kernel
+  const Kernel *registered = nullptr; // null for a .mlir file
+  const Kernel *kernel = nullptr;     // expanded for the views of --args
+  std::string args;                   // of the expanded kernel
 };
 } // namespace
 
@@ -343,6 +345,16 @@ static void makeArchive(const CLI::App &app, const Options &options) {
   writeArchive(*chosen.kernel, {name, chosen.args, options.config, options.target}, options.output);
 }
 
+/// Writes compiled kernels for programs that launch them without their source.
+static void makeImage(const CLI::App &app, const Options &options) {
+  allowOnly(app, "--emit=image", {"--emit", "-o", "--include", "--kernel", "--args", "--config", "--target"},
+            "a kernel, --args, --config, --target, --include and -o");
+  if (options.file.ends_with(".mlir") || !options.output.ends_with(".kiln"))
+    throw Error("--emit=image requires a C++ file or --kernel, and -o FILE.kiln");
+  const ChosenKernel chosen(options);
+  writeImage(*chosen.registered, *chosen.kernel, {"", chosen.args, options.config, options.target}, options.output);
+}
+
 /// The module to compile: traced from the kernel, or read from a .mlir file.
 static mlir::OwningOpRef<mlir::ModuleOp> moduleOf(mlir::MLIRContext &context, const ChosenKernel &chosen,
                                                   const Options &options, const lowering::Backend &backend) {
@@ -403,7 +415,8 @@ static void run(int argc, char **argv) {
       "MLIR's flags (--mlir-print-ir-after-all, --mlir-timing, ...) work too.",
       "kilnc");
   app.add_option("file", options.file,
-                 "a C++ file that registers kernels, or a .mlir file; without a file: a built-in kernel");
+                 "a C++ file that registers kernels, a file of images (.kiln), or a .mlir file; without a file: a "
+                 "built-in kernel");
   app.add_option("--kernel", options.kernel, "the kernel's name; not needed when the file has one");
   app.add_option("--config", options.config, "config fields that differ from their defaults: bm=64,bn=64");
   app.add_option("--args", options.args,
@@ -411,7 +424,8 @@ static void run(int argc, char **argv) {
   app.add_option(
          "--emit", options.emit,
          fmt::format("the stage to print: on CPUs {}; on GPUs {}; library, a shared object of the file's kernels for "
-                     "libkiln; or archive, a C header and a library that needs no Kiln",
+                     "libkiln; archive, a C header and a library that needs no Kiln; or image, compiled "
+                     "kernels for libkiln and Python without their source",
                      stageNames(false), stageNames(true)))
       ->capture_default_str();
   app.add_flag(
@@ -425,7 +439,7 @@ static void run(int argc, char **argv) {
                "compile with the reference backend: plain loops; --emit=linalg implies it");
   app.add_option("--target", options.target,
                  "the target: cpu (this machine), a CPU by LLVM's name, or a GPU such as sm_80; with "
-                 "--emit=archive a list")
+                 "--emit=archive and image a list")
       ->capture_default_str();
   app.add_option("-o", options.output, "output file, '-' is standard output; with --emit=archive a folder")
       ->capture_default_str();
@@ -501,6 +515,8 @@ static void run(int argc, char **argv) {
       launch(options);
     else if (options.emit == "archive")
       makeArchive(app, options);
+    else if (options.emit == "image")
+      makeImage(app, options);
     else if (!options.report.empty())
       reportCompilation(options);
     else

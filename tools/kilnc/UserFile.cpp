@@ -3,6 +3,7 @@
 #include "tools/kilnc/UserFile.h"
 
 #include "dialect/dsl/Registrations.h"
+#include "runtime/KernelImage.h"
 #include "tools/files/Files.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -152,6 +153,10 @@ static void build(const std::string &path, const std::vector<std::string> &inclu
 
 UserFile::UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted) {
   checkReadable(path);
+  if (path.ends_with(".kiln")) {
+    registered = loadKernels(path);
+    return;
+  }
   Registrations registrations;
   if (path.ends_with(".so")) {
     library.reset(load(path, fs::absolute(path).string()));

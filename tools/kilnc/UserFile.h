@@ -17,10 +17,10 @@ namespace kiln::tools {
 class UserFile {
 public:
   /// Compiles `path` (HostCompiler.h) and loads it; or loads it, if it is a shared object, `.so`, that buildLibrary()
-  /// made. The language's headers, "dialect/dsl/Kernel.h" or <kiln/dialect/dsl/Kernel.h>, are in one of `includes`,
-  /// else above this program or the shared library with this code, else where it was built. `wanted` is the requested
-  /// kernel, for the example in the message about a file without kernels. Throws Error; the compiler's messages go to
-  /// stderr.
+  /// made, or a file of images, `.kiln` (runtime/KernelImage.h). The language's headers, "dialect/dsl/Kernel.h" or
+  /// <kiln/dialect/dsl/Kernel.h>, are in one of `includes`, else above this program or the shared library with this
+  /// code, else where it was built. `wanted` is the requested kernel, for the example in the message about a file
+  /// without kernels. Throws Error; the compiler's messages go to stderr.
   UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted);
 
   /// The kernels that the file registers, in order. They are valid as long as this object.

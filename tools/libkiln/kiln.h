@@ -154,8 +154,9 @@ typedef struct kiln_library kiln_library;
 typedef struct kiln_kernel kiln_kernel; /* lives as long as its library is open */
 
 /* The kernels that a C++ file registers. `path` is a shared object, made by `kilnc FILE.cc --emit=library -o FILE.so`;
- * or the C++ file, which $CXX or c++ compiles now, or did in an earlier process; or null, the built-in kernels. Close
- * a library when no launch of it is in progress and no plan uses it. */
+ * or the C++ file, which $CXX or c++ compiles now, or did in an earlier process; or kernels that are compiled for some
+ * targets, configs and arguments, made by `kilnc FILE.cc … --emit=image -o FILE.kiln`, of which no other can be
+ * launched; or null, the built-in kernels. Close a library when no launch of it is in progress and no plan uses it. */
 kiln_status kiln_library_open(const char *path, kiln_library **library);
 void kiln_library_close(kiln_library *library);
 size_t kiln_library_size(const kiln_library *library);

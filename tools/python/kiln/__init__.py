@@ -289,8 +289,9 @@ class Library:
 
 def load(path=None):
     """The kernels that a C++ file registers: `path` is a shared object that `kilnc FILE.cc --emit=library -o FILE.so` made,
-    or the C++ file itself, for which this machine needs a C++ compiler ($CXX, else c++). None: the built-in kernels. They
-    stay loaded as long as the process lives. A missing file is a FileNotFoundError."""
+    or the C++ file itself, for which this machine needs a C++ compiler ($CXX, else c++). Or kernels compiled in advance, from
+    a file that `kilnc FILE.cc … --emit=image -o FILE.kiln` made. None: the built-in kernels. They stay loaded as long as the
+    process lives. A missing file is a FileNotFoundError."""
     if path is not None and not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     return Library(None if path is None else str(path))
