@@ -19,8 +19,8 @@ std::string stubDriver(const std::string &engine) {
 }
 
 Tier Tier::asked() {
-  const char *tier = std::getenv("KILN_TEST_TIER"), *turn = std::getenv("KILN_TEST_TURN");
-  return {tier && std::string_view(tier) == "all", turn ? std::strtoull(turn, nullptr, 10) : 0};
+  const char *turn = std::getenv("KILN_TEST_TURN");
+  return {turn && std::string_view(turn) == "all", turn ? std::strtoull(turn, nullptr, 10) : 0};
 }
 
 uint64_t Tier::at(std::string_view suite) const {
@@ -87,7 +87,7 @@ std::vector<std::string> testDevicesAndDriver(std::string_view suite, Reach reac
   std::vector<std::string> devices = testDevices(suite, reach);
   if (!std::getenv("KILN_TEST_DEVICE")) {
     ::setenv("KILN_CUDA_DRIVER", stubDriver().c_str(), /*overwrite=*/0);
-    ::setenv("KILN_NVJITLINK", "", /*overwrite=*/0); // the simulator takes no cubins
+    ::setenv("CUDA_PATH", "", /*overwrite=*/0); // the simulator takes no cubins
     devices.insert(devices.end() - 1, "cuda:0");
   }
   return devices;

@@ -24,8 +24,7 @@ struct Tier {
   bool all = false;
   uint64_t turn = 0;
 
-  /// The values of KILN_TEST_TIER (`quick`, or `all`) and KILN_TEST_TURN (a number); by default the first turn of the
-  /// quick tier.
+  /// The value of KILN_TEST_TURN: `all`, or a turn of the quick tier, by default the first.
   static Tier asked();
   /// Whether case i of a test's many cases is run: all, or in the quick tier one of every `of`, others in each turn.
   bool takes(int64_t i, uint64_t of = 6) const { return all || (static_cast<uint64_t>(i) + turn) % of == 0; }

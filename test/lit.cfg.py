@@ -23,7 +23,7 @@ config.substitutions.append(("%build", config.kiln_build))
 # A sanitizer's runtime comes before all libraries, and Python is built without one.
 config.substitutions.append(("%python", " ".join([
     "env", *([f"LD_PRELOAD={config.kiln_preload}"] if config.kiln_preload else []), "PYTHONDONTWRITEBYTECODE=1",
-    f"PYTHONPATH={config.kiln_source}/tools/python", f"KILN_LIBRARY={config.kiln_build}/lib/libkiln.so", "python3"])))
+    f"PYTHONPATH={config.kiln_source}/tools/python", f"LD_LIBRARY_PATH={config.kiln_build}/lib", "python3"])))
 
 config.environment["PATH"] = os.pathsep.join(
     [os.path.join(config.kiln_build, "bin"), config.llvm_bin, config.environment["PATH"]]
@@ -37,7 +37,7 @@ for name in ("KILN_THREADS", "KILN_TEST_DATA", "KILN_VERIFY", "ASAN_OPTIONS", "U
         config.environment[name] = os.environ[name]
 
 # Tests with `REQUIRES: all` are built and run by `tools/test --all` only.
-if os.environ.get("KILN_TEST_TIER") == "all":
+if os.environ.get("KILN_TEST_TURN") == "all":
     config.available_features.add("all")
 
 # Programs that not every machine can run: `// REQUIRES: avx512`.

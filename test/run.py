@@ -54,7 +54,7 @@ class GoogleTests(Batch):
     def again(self, case, runner):
         environment = runner.environment_of([f"{self.folder}/{case}"])
         shown = " ".join(f"{name}={shlex.quote(environment[name])}" for name in
-                         ("KILN_TEST_TIER", "KILN_TEST_TURN", "KILN_TEST_DEVICE", "KILN_VERIFY", "KILN_CACHE") if environment.get(name))
+                         ("KILN_TEST_TURN", "KILN_TEST_DEVICE", "KILN_VERIFY", "KILN_CACHE") if environment.get(name))
         return f"again: {shown} {os.path.relpath(self.program)} --gtest_filter='{case}'"
 
     def run(self, runner):
@@ -122,14 +122,14 @@ def ended(status):
 
 
 class Runner:
-    def __init__(self, source, build, tier):
-        self.source, self.build = source, build
+    def __init__(self, source, build, turn, is_all):
+        self.source, self.build, self.turn, self.is_all = source, build, turn, is_all
         listing = os.path.join(build, "tests.txt")
         if not os.path.exists(listing):
             sys.exit(f"test/run.py: expected '{listing}', but the folder was configured without tests; run tools/build, without --programs")
         with open(listing, encoding="utf-8") as stream:
             (_, self.lit), *self.listed = [line.rstrip("\n").split("\t") for line in stream]
-        self.environment = {**os.environ, **self.cache("test-cache"), "KILN_TEST_TIER": tier}
+        self.environment = {**os.environ, **self.cache("test-cache"), "KILN_TEST_TURN": "all" if is_all else str(turn)}
         self.environment.setdefault("KILN_CACHE_BYTES", str(4 << 30))  # all that a whole run compiles
         self.running = set()
         self.times_file = os.path.join(build, "test-times.json")
@@ -144,9 +144,7 @@ class Runner:
         if "KILN_VERIFY" in self.environment:  # the caller decides for all cases
             return self.environment["KILN_VERIFY"] != ""
         device = re.search(rf"/({'|'.join(VERIFIED_IN_TURN)})(?=_|$)", case)
-        turn = int(self.environment.get("KILN_TEST_TURN", "0"))
-        return self.environment["KILN_TEST_TIER"] == "all" and (
-            not device or device[1] == VERIFIED_IN_TURN[turn % len(VERIFIED_IN_TURN)])
+        return self.is_all and (not device or device[1] == VERIFIED_IN_TURN[self.turn % len(VERIFIED_IN_TURN)])
 
     def environment_of(self, cases):
         """That of a process; what is verified takes nothing from the cache that was compiled without."""
@@ -294,7 +292,7 @@ def main():
     parser.add_argument("source", help=argparse.SUPPRESS)
     parser.add_argument("build", help=argparse.SUPPRESS)
     parser.add_argument("--all", action="store_true", help="the whole matrix of devices and types, not this turn's part of it")
-    parser.add_argument("--turn", type=int, help="the quick tier's turn (the number of commits)")
+    parser.add_argument("--turn", type=int, default=0, help="the quick tier's turn (the number of commits)")
     parser.add_argument("-R", metavar="REGEX", action="append", default=[], help="only tests whose name has a match of each")
     parser.add_argument("-E", metavar="REGEX", action="append", default=[], help="no test whose name has a match")
     parser.add_argument("-N", action="store_true", help="print the names, run nothing")
@@ -304,12 +302,10 @@ def main():
         chosen, left_out = [re.compile(text) for text in options.R], [re.compile(text) for text in options.E]
     except re.error as fault:
         parser.error(f"expected a regular expression, but got '{fault.pattern}': {fault}")
-    runner = Runner(options.source, options.build, "all" if options.all else os.environ.get("KILN_TEST_TIER", "quick"))
+    runner = Runner(options.source, options.build, options.turn, options.all)
     # Ctrl-C ends the tests, too. If nohup or a shell's & had these signals ignored, tests that send them would hang.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, runner.stop)
-    if options.turn is not None:
-        runner.environment["KILN_TEST_TURN"] = str(options.turn)
     batches = list(runner.batches(lambda name: all(re.search(one, name) for one in chosen) and
                                   not any(re.search(one, name) for one in left_out)))
     runner.keep()

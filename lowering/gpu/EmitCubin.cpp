@@ -33,38 +33,22 @@ struct Linker {
 };
 } // namespace
 
-namespace {
-/// Possible names of the library; if there are none, the environment variable that disables it.
-struct Candidates {
-  std::vector<std::string> names;
-  const char *ruledOutBy = nullptr;
-};
-} // namespace
-
-static Candidates candidates() {
-  if (const char *const asked = std::getenv("KILN_NVJITLINK")) {
-    if (*asked != '/' && std::string_view(asked).find('/') != std::string_view::npos)
-      throw Error("expected KILN_NVJITLINK to be an absolute path, a name without '/', or empty, but got '" +
-                      std::string(asked) + "'",
-                  Fault::device);
-    if (*asked)
-      return {{asked}};
-    return {{}, "KILN_NVJITLINK"};
-  }
+/// Possible names of the library; none if CUDA_PATH says that there is no toolkit.
+static std::vector<std::string> candidates() {
   std::vector<std::string> folders = {"", "/usr/local/cuda/lib64/"};
   if (const char *const toolkit = std::getenv("CUDA_PATH")) {
     if (!*toolkit)
-      return {{}, "CUDA_PATH"};
+      return {};
     if (*toolkit != '/')
       throw Error("expected CUDA_PATH to be an absolute path, or empty, but got '" + std::string(toolkit) + "'",
                   Fault::device);
     folders.insert(folders.begin() + 1, std::string(toolkit) + "/lib64/");
   }
-  Candidates found;
+  std::vector<std::string> names;
   for (const std::string &folder : folders)
     for (const char *const name : {"libnvJitLink.so.13", "libnvJitLink.so.12"})
-      found.names.push_back(folder + name);
-  return found;
+      names.push_back(folder + name);
+  return names;
 }
 
 /// Whether the library has all functions.
@@ -84,7 +68,7 @@ static bool lookUp(void *library, Linker &linker) {
 static const Linker *openLinker() {
   static const Linker *const found = []() -> const Linker * {
     static Linker linker;
-    for (const std::string &name : candidates().names)
+    for (const std::string &name : candidates())
       if (void *const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL); library && lookUp(library, linker))
         return &linker;
     return nullptr;
@@ -95,10 +79,9 @@ static const Linker *openLinker() {
 static const Linker &theLinker() {
   if (const Linker *const linker = openLinker())
     return *linker;
-  const Candidates sought = candidates();
+  const std::vector<std::string> sought = candidates();
   throw Error("expected NVIDIA's nvJitLink, which makes cubins, but found none; looked for " +
-                  (sought.ruledOutBy ? std::string("nothing, since ") + sought.ruledOutBy + " is empty"
-                                     : llvm::join(sought.names, ", ")),
+                  (sought.empty() ? "nothing, since CUDA_PATH is empty" : llvm::join(sought, ", ")),
               Fault::device);
 }
 

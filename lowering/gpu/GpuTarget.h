@@ -31,9 +31,8 @@ const GpuTarget *gpuNamed(const std::string &name);
 
 // PTX compiled to the machine code of one architecture (a cubin) with NVIDIA's nvJitLink, if it is installed.
 
-/// Whether nvJitLink is available: the library that KILN_NVJITLINK names (empty: none), else `libnvJitLink.so.13` or
-/// `.so.12`, in the system's library path, below CUDA_PATH (empty: nowhere at all) or in `/usr/local/cuda`. The library
-/// is opened once and never closed.
+/// Whether nvJitLink is available: `libnvJitLink.so.13` or `.so.12`, in the system's library path, below CUDA_PATH
+/// (empty: nowhere at all) or in `/usr/local/cuda`. The library is opened once and never closed.
 bool hasCubinLinker();
 /// Its version, on which cubins depend: "nvJitLink 13.0". Throws Error (device), with the searched places, if there is
 /// none.

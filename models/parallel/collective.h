@@ -53,7 +53,7 @@ std::shared_ptr<Collective> aloneCollective();
 /// The number of processes that a launcher (mpirun, srun) started together with this one; 1 without a launcher.
 int launchedRanks();
 
-/// The ranks that a launcher started, by MPI through the module `libkiln_mpi.so` (KILN_MPI names another one). Without
+/// The ranks that a launcher started, by MPI through the module `libkiln_mpi.so`. Without
 /// a launcher, or with one process, aloneCollective(), without any module. To be called once in a process. Throws Error
 /// (device) if there is no module, or MPI has another number of ranks.
 ///

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <exception>
-#include <filesystem>
 #include <fmt/format.h>
 #include <thread>
 
@@ -35,23 +34,15 @@ int launchedRanks() {
   return numberIn("PMIX_RANK", -1) >= 0 ? std::max(1, numberIn("SLURM_STEP_NUM_TASKS")) : 1;
 }
 
-/// The path of the module: KILN_MPI, or else the folder `lib` next to the program's folder.
-static std::string modulePath() {
-  if (const char *const asked = std::getenv("KILN_MPI"); asked && *asked)
-    return asked;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
-  return (program.parent_path().parent_path() / "lib" / "libkiln_mpi.so").string();
-}
-
-/// Loads the module at `path` and returns its table, for `ranks` ranks. It is never closed.
-static const MpiModule &opened(const std::string &path, int ranks) {
+/// Loads the module and returns its table, for `ranks` ranks. It is never closed.
+static const MpiModule &openModule(int ranks) {
   const auto refuse = [&](const std::string &what) {
-    throw Error(fmt::format("expected MPI's module '{}' (KILN_MPI names another), which {} ranks exchange by, but {}; "
-                            "the build makes it where CMake finds MPI",
-                            path, ranks, what),
+    throw Error(fmt::format("expected MPI's module '{}', which {} ranks exchange by, but {}; the build makes it where "
+                            "CMake finds MPI",
+                            mpiModuleName, ranks, what),
                 Fault::device);
   };
-  void *const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL); // MPI's plugins resolve its symbols
+  void *const handle = dlopen(mpiModuleName, RTLD_NOW | RTLD_GLOBAL); // MPI's plugins resolve its symbols
   if (!handle)
     refuse(fmt::format("could not open it: {}", dlerror()));
   auto *const entry = reinterpret_cast<MpiModuleEntry *>(dlsym(handle, mpiModuleEntry));
@@ -107,17 +98,16 @@ std::shared_ptr<Collective> openRanks() {
   const int ranks = launchedRanks();
   if (ranks <= 1)
     return aloneCollective();
-  const std::string path = modulePath();
-  const MpiModule &module = opened(path, ranks);
+  const MpiModule &module = openModule(ranks);
   MpiPlace place = {};
   if (const char *const wrong = module.open(&place))
-    throw Error(fmt::format("expected MPI to begin by '{}', but it says: {}", path, wrong), Fault::device);
+    throw Error(fmt::format("expected MPI to begin by '{}', but it says: {}", mpiModuleName, wrong), Fault::device);
   on_exit([](int status, void *held) { static_cast<const MpiModule *>(held)->abort(status ? status : 3); },
           const_cast<MpiModule *>(&module)); // whichever way the process ends; after close() it does nothing
   if (place.size != ranks)
     throw Error(fmt::format("expected {} ranks, as the launcher started, but MPI knows of {}: '{}' may be built with "
                             "another MPI than the launcher's",
-                            ranks, place.size, path),
+                            ranks, place.size, mpiModuleName),
                 Fault::device);
   return std::make_shared<Mpi>(module, place);
 }

@@ -29,6 +29,9 @@ struct MpiModule {
 };
 inline constexpr int mpiModuleVersion = 1;
 
+/// The module's file, which is found in LD_LIBRARY_PATH or in the folder `lib` next to the program's folder.
+inline constexpr const char *mpiModuleName = "libkiln_mpi.so";
+
 /// The name of the function that returns the table, and its type.
 inline constexpr const char *mpiModuleEntry = "kilnMpiModule";
 using MpiModuleEntry = const MpiModule *();

@@ -19,10 +19,9 @@ const Kernel addKernel = kernel("add", add, {"x", "out"});
 
 
 def table():
-    """The variables that README names, but for those of the tests."""
+    """The variables that README names."""
     with open(FOLDER + "/../../runtime/README.md", encoding="utf-8") as readme:
-        names = re.findall(r"^\| `([A-Z_]+)` \|", readme.read(), re.M)
-    return [name for name in names if "_TEST_" not in name]
+        return re.findall(r"^\| `([A-Z_]+)` \|", readme.read(), re.M)
 
 
 class Variables:

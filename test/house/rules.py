@@ -277,19 +277,23 @@ def pages(files):
 
 
 def variables(files):
-    """Every environment variable that the sources read is in runtime/README.md's table, and every one there is read."""
-    table = files.get("runtime/README.md")
-    listed = set(re.findall(r"^\| `([A-Z_]+)` \|", table.text, re.M)) if table else set()
+    """Every variable that the sources read is in the table of runtime/README.md, or, if tests alone read it, of test/README.md;
+    every one there is read."""
+    tables = {path: set(re.findall(r"^\| `([A-Z_]+)` \|", files[path].text, re.M)) if path in files else set()
+              for path in ("runtime/README.md", "test/README.md")}
+    product, tests = tables.values()
     read = {}
     for path, file in files.items():
         if path.endswith(SOURCES) or path.startswith("tools/") and file.executable:
             for number, line in enumerate(file.text.splitlines(), 1):
                 for name in re.findall(r'getenv\("(\w+)"\)|"(KILN_[A-Z_]+)"|\$\{?(KILN_[A-Z_]+)', line):
                     read.setdefault("".join(name), f"{path}:{number}")
-    for name in sorted(set(read) - listed):
-        yield f"{read[name]}: reads '{name}', which runtime/README.md's table of variables does not name"
-    for name in sorted(listed - set(read)):
-        yield f"runtime/README.md: names the variable '{name}', which nothing reads"
+    for name, place in sorted(read.items()):
+        if name not in product and not (name in tests and place.startswith(("test/", ".ci/"))):
+            yield f"{place}: reads '{name}', which runtime/README.md's table of variables does not name"
+    for path, listed in tables.items():
+        for name in sorted(listed - set(read)):
+            yield f"{path}: names the variable '{name}', which nothing reads"
 
 
 # Optional modules: those of lit, and of other projects, which a user installs for comparison.

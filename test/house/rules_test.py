@@ -167,6 +167,10 @@ class RulesTest(unittest.TestCase):
         self.expect("variables", {**table, **reads, "runtime/B.cpp": '\nstd::get' 'env("TMPDIR")'}, "runtime/B.cpp:2")
         self.expect("variables", {**table, **reads, "tools/t": File("echo ${KILN" "_X:-}", True)}, "tools/t:1")
         self.expect("variables", table, "'CXX'", "'KILN_DUMP'")
+        table["test/README.md"] = "| `KILN_T` | a folder |\n"
+        self.expect("variables", {**table, **reads, "test/A.cc": 'std::get' 'env("KILN' '_T")'})
+        self.expect("variables", {**table, **reads, "runtime/B.cpp": 'std::get' 'env("KILN' '_T")'}, "runtime/B.cpp:1")
+        self.expect("variables", {**table, **reads}, "'KILN_T'")
 
 
 if __name__ == "__main__":

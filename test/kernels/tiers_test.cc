@@ -68,10 +68,9 @@ TEST(Tiers, TurnsTogetherTakeEveryCaseOnce) {
     }
 }
 
-/// The names of a suite's machines with these variables.
-std::set<std::string> machinesWith(const char *tier, uint64_t turn) {
-  ::setenv("KILN_TEST_TIER", tier, 1);
-  ::setenv("KILN_TEST_TURN", std::to_string(turn).c_str(), 1);
+/// The names of a suite's machines in this turn, or in all.
+std::set<std::string> machinesIn(const std::string &turn) {
+  ::setenv("KILN_TEST_TURN", turn.c_str(), 1);
   std::set<std::string> names;
   for (const Machine &machine : productMachines("AttentionTest"))
     names.insert(testing::PrintToString(machine));
@@ -84,13 +83,13 @@ TEST(Tiers, TurnsTogetherHaveEveryTypeOnEveryDevice) {
     GTEST_SKIP() << "one device is asked for";
   std::set<std::string> met;
   for (uint64_t turn = 0; turn < round; ++turn) {
-    const std::set<std::string> names = machinesWith("quick", turn);
+    const std::set<std::string> names = machinesIn(std::to_string(turn));
     EXPECT_TRUE(names.contains("cpu f32") && names.contains("cpu:generic f32"));
     // Two or three of cpu, the oracle, a GPU and a processor, in one or two types.
     EXPECT_LE(names.size(), 6u) << testing::PrintToString(names);
     met.insert(names.begin(), names.end());
   }
-  for (const std::string &name : machinesWith("all", 0))
+  for (const std::string &name : machinesIn("all"))
     if (!name.starts_with(oracleDevice)) // whose narrow types are the matrix's alone
       EXPECT_TRUE(met.contains(name)) << name;
 }

@@ -2,6 +2,7 @@
 // or disagreement. Skipped if CMake found no MPI.
 
 #include "test/models/parallel/mpirun.h"
+#include "test/models/parallel/nccl_stubs.h"
 #include "test/paths.h"
 
 #include <random>
@@ -133,12 +134,14 @@ TEST_F(Mpirun, UnequalRanksAreAnError) {
 // Without the MPI module, or with another file in its place, ranks end with an error that names it. A single process
 // does not need it.
 TEST_F(Mpirun, AModuleThatIsMissingIsTold) {
-  setenv("KILN_MPI", (folder / "libnone.so").c_str(), 1);
+  const std::string module = folder / "libkiln_mpi.so";
+  setenv("LD_LIBRARY_PATH", folder.path.c_str(), 1);
+  writeText(module, "none");
   const Result missing = trainOn(2, out, {"--steps", "1"}), alone = trainOn(1, folder / "alone", {"--steps", "1"});
-  setenv("KILN_MPI", "libm.so.6", 1);
+  std::filesystem::copy_file(kiln::test::ncclStub(), module, std::filesystem::copy_options::overwrite_existing);
   const Result other = trainOn(2, out, {"--steps", "1"});
-  unsetenv("KILN_MPI");
-  expectResult(missing, 3, {"libnone.so' (KILN_MPI names another), which 2 ranks exchange by, but"});
+  unsetenv("LD_LIBRARY_PATH");
+  expectResult(missing, 3, {"libkiln_mpi.so', which 2 ranks exchange by, but"});
   EXPECT_EQ(alone.status, 0) << alone.output;
   EXPECT_NE(other.output.find("it has no 'kilnMpiModule'"), std::string::npos) << other.output;
 }

@@ -11,12 +11,12 @@ protected:
   void SetUp() override {
     Mpirun::SetUp();
     ::setenv("KILN_CUDA_DRIVER", kiln::test::stubDriver().c_str(), 1);
-    ::setenv("KILN_NVJITLINK", "", 1);
-    ::setenv("KILN_STUB_GPUS", "2", 1);
+    ::setenv("CUDA_PATH", "", 1);
+    ::setenv("CUDA_VISIBLE_DEVICES", "0,1", 1);
     ::setenv("KILN_NCCL", kiln::test::ncclStub().c_str(), 1);
   }
   void TearDown() override {
-    for (const char *name : {"KILN_STUB_GPUS", "KILN_NCCL", "KILN_STUB_NCCL"})
+    for (const char *name : {"CUDA_VISIBLE_DEVICES", "KILN_NCCL", "KILN_STUB_NCCL"})
       ::unsetenv(name);
     Mpirun::TearDown();
   }
@@ -44,7 +44,7 @@ TEST_F(NcclMpirun, TrainsWhatTheHostsMemoryDoes) {
 
 // `cuda` selects a GPU for each rank of a machine, which must have as many.
 TEST_F(NcclMpirun, EachRankHasAGpu) {
-  ::setenv("KILN_STUB_GPUS", "1", 1);
+  ::setenv("CUDA_VISIBLE_DEVICES", "0", 1);
   expectResult(trainOnGpus(out), 3, {"expected a GPU for each of the 2 ranks on this machine, but the driver has 1"});
   expectResult(trainOnGpus(out, "cuda:0"), 0, {"through the host's memory: some share a GPU"});
 }

@@ -17,8 +17,8 @@ class NcclStubs : public testing::Test {
 protected:
   void SetUp() override {
     ::setenv("KILN_CUDA_DRIVER", stubDriver().c_str(), 1);
-    ::setenv("KILN_NVJITLINK", "", 1);
-    ::setenv("KILN_STUB_GPUS", "4", 1);
+    ::setenv("CUDA_PATH", "", 1);
+    ::setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3", 1);
     ::setenv("KILN_NCCL", ncclStub().c_str(), 1);
     ::setenv("TMPDIR", folder.path.c_str(), 1);
     ::unsetenv("KILN_STUB_NCCL");

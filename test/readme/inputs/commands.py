@@ -115,7 +115,7 @@ def environment_of(build):
     environment = dict(os.environ)
     environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), environment["PATH"]])
     environment.update(MPIRUN)
-    environment.update({name: os.path.join(build, "lib", library) for name, library in STUBS.items()}, KILN_STUB_GPUS="2")
+    environment.update({name: os.path.join(build, "lib", library) for name, library in STUBS.items()}, CUDA_VISIBLE_DEVICES="0,1")
     return environment
 
 

@@ -13,7 +13,7 @@ namespace kiln::test {
 inline const StubControls &useStub(const std::string &engine = "simulating") {
   const std::string library = stubDriver(engine);
   ::setenv("KILN_CUDA_DRIVER", library.c_str(), 1);
-  ::setenv("KILN_NVJITLINK", "", 1);
+  ::setenv("CUDA_PATH", "", 1);
   void *const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     throw std::runtime_error(::dlerror());

@@ -78,12 +78,12 @@ _DECLARATIONS = {
 
 
 def _load():
-    """The library that KILN_LIBRARY names, else the one in this package."""
-    path = os.environ.get("KILN_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libkiln.so")
+    """The library in this package, else the one that the system finds (LD_LIBRARY_PATH)."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libkiln.so")
     try:
-        library = ctypes.CDLL(path)
+        library = ctypes.CDLL(path if os.path.exists(path) else "libkiln.so")
     except OSError as error:
-        raise ImportError(f"expected Kiln's library at '{path}' (KILN_LIBRARY names another), but: {error}") from None
+        raise ImportError(f"expected Kiln's library at '{path}' or in a folder of LD_LIBRARY_PATH, but: {error}") from None
     for name, (result, arguments) in _DECLARATIONS.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments

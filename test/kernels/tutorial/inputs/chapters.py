@@ -143,7 +143,7 @@ def main():
     place = os.path.join(folder, "kernels/tutorial")
     shutil.copytree(tutorial, place)
     environment = commands.environment_of(build)
-    environment.update(PYTHONPATH=os.path.join(root, "tools/python"), KILN_LIBRARY=os.path.join(build, "lib/libkiln.so"),
+    environment.update(PYTHONPATH=os.path.join(root, "tools/python"), LD_LIBRARY_PATH=os.path.join(build, "lib"),
                        PYTHONDONTWRITEBYTECODE="1")
     if mode == "commands":
         total = run_page(tutorial, "README", folder, environment) if index == 1 else 0

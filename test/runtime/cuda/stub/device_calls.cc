@@ -34,11 +34,11 @@ Result cuGetErrorString(Result result, const char **text) {
   return *text ? success : invalidValue;
 }
 
-/// As many GPUs as KILN_STUB_GPUS; one by default.
+/// As many GPUs as CUDA_VISIBLE_DEVICES lists; one by default.
 static constexpr int maxGpus = 8;
 static int gpus() {
-  const char *const asked = std::getenv("KILN_STUB_GPUS");
-  return asked ? std::clamp(std::atoi(asked), 0, maxGpus) : 1;
+  const char *const listed = std::getenv("CUDA_VISIBLE_DEVICES");
+  return listed ? std::min<int>(1 + std::ranges::count(std::string_view(listed), ','), maxGpus) : 1;
 }
 
 // --- Devices and contexts --------------------------------------------------------------------------------------------
