@@ -500,7 +500,7 @@ static void run(int argc, char **argv) {
     parseRemaining(app, app.remaining(), options.file, argv[0]);
     checkRun(app, options);
     if (!options.picture.empty())
-      writeOutput(options.output, drawCurves(options.picture));
+      writeOutput(options.output, drawLayout(options.picture));
     else if (!options.findings.empty())
       checkFindings(options);
     else if (options.list)

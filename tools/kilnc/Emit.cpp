@@ -180,7 +180,7 @@ static std::string pictureOfShared(llvm::StringRef text) {
   return simt::picture(*swizzled);
 }
 
-std::string drawCurves(const std::string &text) {
+std::string drawLayout(const std::string &text) {
   llvm::StringRef rest = llvm::StringRef(text).trim();
   if (rest.consume_front("shared "))
     return pictureOfShared(rest);

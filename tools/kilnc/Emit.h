@@ -29,6 +29,6 @@ std::string listOf(const std::vector<const Kernel *> &kernels);
 /// d0:2 d0:4], warp []`: the thread and register of each element. Or the picture of a tile in swizzled shared memory,
 /// `shared 64x64xbf16`: the banks of each 16 bytes. With `shared 64x64xbf16 columns`, rows are along the first
 /// dimension. Throws Error for a text that is neither.
-std::string drawCurves(const std::string &text);
+std::string drawLayout(const std::string &text);
 
 } // namespace kiln::tools
