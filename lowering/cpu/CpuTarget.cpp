@@ -6,6 +6,7 @@
 #include "dialect/dsl/Types.h"
 #include "lowering/cpu/CpuBackend.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/TargetParser/Host.h"
@@ -22,6 +23,29 @@ namespace kiln::lowering::cpu {
 static bool mayUseTiles() {
   constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+}
+
+namespace {
+/// Products of a core in a cycle by each kind of instruction on 512 bits or tiles, and its permutations of 16-bit
+/// elements in a cycle. 0: it has no such instruction.
+struct CoreRates {
+  llvm::StringLiteral cpus; // the beginning of LLVM's names
+  double multiplyAdds, bf16Pairs, i8Quads, bf16Tiles, permutations;
+};
+} // namespace
+
+/// Measured by `kiln-bench step`: multiply-adds, pairs and quads of Zen 5 (250, 460 and 1000 GFLOP/s on a thread), and
+/// the first two of Emerald Rapids (320 and 163 on two threads). The others follow from the vendors' descriptions.
+static constexpr CoreRates coreRates[] = {
+    {"znver4", 16, 32, 64, 0, 1}, // its units have 256 bits
+    {"znver", 32, 64, 128, 0, 2}, // Zen 5
+    {"skylake-avx512", 32, 0, 0, 0, 0.5}, {"cascadelake", 32, 0, 128, 0, 0.5}, {"cooperlake", 32, 16, 128, 0, 0.5},
+    {"x86-64-v4", 32, 0, 0, 0, 0.5},      {"", 32, 16, 128, 512, 1}, // Intel's from Ice Lake on, and CPUs that are not
+                                                                     // listed
+};
+
+static const CoreRates &ratesOf(llvm::StringRef cpu) {
+  return *llvm::find_if(coreRates, [&](const CoreRates &rates) { return cpu.starts_with(rates.cpus); });
 }
 
 static std::string hostFeatures() {
@@ -63,12 +87,14 @@ static void deriveNumbers(CpuTarget &target, Fault whose) {
   target.vectorBits = avx512 ? 512 : 256;
   target.registers = avx512 ? 32 : 16;
   target.bf16Rounding = avx512 && info->checkFeatures("+avx512bf16");
-  // Intel's cores execute bf16 pairs at half the rate of FMAs, AMD's at twice that rate.
-  target.bf16Pairs = target.bf16Rounding && target.cpu.starts_with("znver");
-  // Skylake's cores need two micro-operations for 512 bits.
-  target.fastPermutes = !avx512 || info->checkFeatures("+avx512vbmi2");
-  target.i8Quads = avx512 && info->checkFeatures("+avx512vnni");
-  target.tiles = avx512 && info->checkFeatures("+amx-tile,+amx-bf16,+amx-int8");
+  // A unit is used if it is faster than widened operands, and permutations if they are as fast as an extension and a
+  // shift. 32-bit products of integers, instead of quads, are no faster than multiply-adds of floats.
+  const CoreRates &rates = ratesOf(target.cpu);
+  target.bf16Pairs = target.bf16Rounding && rates.bf16Pairs > rates.multiplyAdds;
+  target.i8Quads = avx512 && info->checkFeatures("+avx512vnni") && rates.i8Quads > rates.multiplyAdds;
+  target.tiles = avx512 && info->checkFeatures("+amx-tile,+amx-bf16,+amx-int8") &&
+                 rates.bf16Tiles > std::max(rates.bf16Pairs, rates.multiplyAdds);
+  target.fastPermutes = !avx512 || rates.permutations >= 1;
 }
 
 /// The size that sysconf has for `name`, or `otherwise`, because virtual machines often return 0.
@@ -90,11 +116,12 @@ CpuTarget hostCpu() {
   return host;
 }
 
-CpuTarget cpuNamed(const std::string &name) {
+CpuTarget cpuNamed(const std::string &name, const std::string &features) {
   if (name == "native")
     return hostCpu();
   CpuTarget target;
   target.cpu = name;
+  target.features = features;
   deriveNumbers(target, Fault::user);
   return target;
 }

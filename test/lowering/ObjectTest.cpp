@@ -198,6 +198,36 @@ TEST(Object, ShowsItsStages) {
   EXPECT_NE(text["asm"].find("scale:"), std::string::npos);
 }
 
+/// A CPU uses an instruction for products only if it has it and is faster by it: bf16 is widened on Intel's CPUs
+/// without AMX, although they have the instruction for pairs.
+TEST(Cpu, UsesUnitsThatAreFaster) {
+  const char *withoutAmx = "-amx-tile,-amx-bf16,-amx-int8";
+  const struct {
+    const char *cpu, *features;
+    bool pairs, quads, tiles, permutes;
+  } cases[] = {{"znver3", "", false, false, false, true},
+               {"znver4", "", true, true, false, true},
+               {"znver5", "", true, true, false, true},
+               {"x86-64-v3", "", false, false, false, true},
+               {"x86-64-v4", "", false, false, false, false},
+               {"skylake-avx512", "", false, false, false, false},
+               {"cascadelake", "", false, true, false, false},
+               {"cooperlake", "", false, true, false, false},
+               {"icelake-server", "", false, true, false, true},
+               {"sapphirerapids", "", false, true, true, true},
+               {"sapphirerapids", withoutAmx, false, true, false, true},
+               {"emeraldrapids", "", false, true, true, true},
+               {"emeraldrapids", withoutAmx, false, true, false, true},
+               {"graniterapids", "", false, true, true, true}};
+  for (const auto &each : cases) {
+    const lowering::cpu::CpuTarget got = lowering::cpu::cpuNamed(each.cpu, each.features);
+    EXPECT_EQ(got.bf16Pairs, each.pairs) << each.cpu << each.features;
+    EXPECT_EQ(got.i8Quads, each.quads) << each.cpu << each.features;
+    EXPECT_EQ(got.tiles, each.tiles) << each.cpu << each.features;
+    EXPECT_EQ(got.fastPermutes, each.permutes) << each.cpu << each.features;
+  }
+}
+
 /// Where there is AMX, every test of products runs on its tiles; else those of "cpu:amx" alone do, by emulation.
 TEST(Object, ForTheCpuUsesTheProcessorsTiles) {
   if (!lowering::cpu::hostCpu().tiles)
