@@ -235,6 +235,19 @@ void Barriers::walk(Block &block) {
     visit(op);
 }
 
+/// Reports operations on shared memory whose accesses are unknown, which would otherwise get no barriers.
+static LogicalResult checkAccesses(func::FuncOp func) {
+  const WalkResult walk = func.walk([](simt::BufferOp buffer) {
+    for (Operation *user : buffer->getUsers())
+      if (accessesOf(user).empty()) {
+        user->emitOpError("expected an operation whose accesses of shared memory are known");
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 namespace {
 
 struct InsertBarriers : impl::InsertBarriersBase<InsertBarriers> {
@@ -243,6 +256,8 @@ struct InsertBarriers : impl::InsertBarriersBase<InsertBarriers> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr("tile.kernel"))
       return;
+    if (failed(checkAccesses(getOperation())))
+      return signalPassFailure();
     Barriers barriers;
     barriers.walk(getOperation().front());
     if (const auto &hazard = barriers.unawaited) {

@@ -64,6 +64,26 @@ static LayoutAttr together(Operation *op, LayoutAttr layout) {
   return fits ? layout : LayoutAttr();
 }
 
+/// Whether this pass knows the layouts of the tiles of `op`. Operands of reductions, histograms and prints may have
+/// any.
+static bool hasRule(Operation *op) {
+  return isElementwise(op) || isTogether(op) || op->hasTrait<OpTrait::ConstantLike>() ||
+         isa<tile::AccessOp, tile::MoveOp, tile::DotOp, tile::TakeOp, tile::ReduceOp, tile::HistogramOp, tile::IotaOp,
+             tile::PrintOp, tile::CheckOp, scf::ForOp, scf::WhileOp, scf::IfOp, scf::YieldOp, scf::ConditionOp>(op);
+}
+
+/// Reports operations on tiles that have no rule, which would otherwise keep tiles without a layout.
+static LogicalResult checkRules(func::FuncOp func) {
+  const WalkResult walk = func.getBody().walk([](Operation *op) {
+    const bool hasTiles = llvm::any_of(op->getOperands(), isTile) || llvm::any_of(op->getResults(), isTile);
+    if (!hasTiles || hasRule(op))
+      return WalkResult::advance();
+    op->emitOpError("expected an operation on tiles whose layouts are known");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 /// The layout of operand `number` of `op` for a result in `result`; null if any is allowed.
 static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr result) {
   MLIRContext *const context = op->getContext();
@@ -438,6 +458,8 @@ struct PropagateLayouts : impl::PropagateLayoutsBase<PropagateLayouts> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr("tile.kernel"))
       return;
+    if (failed(checkRules(getOperation())))
+      return signalPassFailure();
     Propagation(getOperation()).run();
     SmallVector<simt::ConvertOp> converts;
     getOperation().walk([&](simt::ConvertOp convert) { converts.push_back(convert); });

@@ -7,6 +7,7 @@
 
 #include "dialect/simt/layout/Fragments.h"
 #include "dialect/tile/TypeRules.h"
+#include "lowering/analysis/TileUses.h"
 #include "lowering/tile/Emit.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -62,8 +63,6 @@ std::string whyNoTensorCore(tile::DotOp op) {
   return "";
 }
 
-static bool isElementwise(Operation *op) { return op && OpTrait::hasElementwiseMappableTraits(op); }
-
 /// Whether elementwise operations lead from a tile to a reduction of its rows, or to the left operand of a product.
 static bool isUsedByRows(Value tile) {
   llvm::SetVector<OpOperand *> reached;
@@ -93,7 +92,7 @@ static tile::DotOp producingDot(Value tile) {
     Operation *const op = reached[next].getDefiningOp();
     if (auto dot = dyn_cast_if_present<tile::DotOp>(op))
       return dot;
-    if (isElementwise(op))
+    if (op && isElementwise(op))
       reached.insert_range(op->getOperands());
   }
   return {};

@@ -89,3 +89,13 @@ func.func @slot(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>) attributes
   simt.write %t, %results by vectors in <32xf32, d0 [4, 8, 16, 32, 64]> : tensor<32xf32, #row>, memref<128xi8, 3>
   return
 }
+
+// -----
+
+// An operation that is not known to access shared memory would get no barriers.
+func.func @unknown(%at: index) -> i8 attributes {tile.kernel, tile.warps = 1 : i64} {
+  %buffer = simt.buffer {offset = 0 : i64} : memref<256xi8, 3>
+  // expected-error@+1 {{'memref.load' op expected an operation whose accesses of shared memory are known}}
+  %0 = memref.load %buffer[%at] : memref<256xi8, 3>
+  return %0 : i8
+}
