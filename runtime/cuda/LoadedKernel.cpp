@@ -4,6 +4,8 @@
 
 #include "runtime/Arguments.h"
 
+#include "llvm/ADT/ScopeExit.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
@@ -71,7 +73,7 @@ void LoadedKernel::load(const char *cubin) {
 
 // --- Launching -------------------------------------------------------------------------------------------------------
 
-void LoadedKernel::launch(const uint64_t *block, bool captured) const {
+int64_t LoadedKernel::launch(const uint64_t *block, bool captured) const {
   const Driver &driver = context->driver();
   lastLaunch = context->number(label, block);
   if (console) {
@@ -97,6 +99,7 @@ void LoadedKernel::launch(const uint64_t *block, bool captured) const {
         result, driver.launch.name,
         fmt::format("a launch of {}, {}x{}x{} programs of {} threads, {} bytes of dynamic shared memory, arguments {}",
                     *label, block[0], block[1], block[2], threads, dynamicShared, argumentText(block)));
+  return lastLaunch;
 }
 
 void LoadedKernel::noteReplay(int64_t number) const {
@@ -136,6 +139,11 @@ std::optional<FailedCheck> LoadedKernel::readConsole() const {
   constexpr size_t head = offsetof(abi::GpuConsole, lines);
   read(0, head);
   const std::map<int64_t, Grid> since = std::exchange(grids, {});
+  const std::vector<int64_t> last = std::exchange(ended, {});
+  const auto forgetEnded = llvm::scope_exit([&] {
+    for (const int64_t number : last)
+      capturedGrids.erase(number);
+  });
   if (said->printed == 0 && said->failedLaunch == 0)
     return std::nullopt;
   read(head, std::min(said->printed, abi::GpuConsole::lineBytes));
@@ -172,7 +180,11 @@ Graph::Graph(std::shared_ptr<Context> shared, std::vector<Ready> all)
 }
 
 Graph::~Graph() {
-  context->giveBack([this] { graph.reset(); });
+  context->giveBack([this] {
+    graph.reset();
+    for (const auto &[kernel, number] : captured)
+      kernel->noteEnd(number);
+  });
 }
 
 void Graph::run() {
@@ -180,7 +192,7 @@ void Graph::run() {
     return;
   const Context::Use use(*context);
   if (!std::exchange(hasRun, true))
-    return launchEach(/*captured=*/false);
+    return launchEach(/*captures=*/false);
   if (!graph.holds())
     make();
   const int64_t number = context->number(label, launches.front().block.data());
@@ -191,26 +203,30 @@ void Graph::run() {
     throw context->connection.failure(result, context->driver().graphLaunch.name, "a launch of " + *label);
 }
 
-void Graph::launchEach(bool captured) {
-  for (const Ready &launch : launches)
-    static_cast<const LoadedKernel &>(*launch.executable).launch(launch.block.data(), captured);
+void Graph::launchEach(bool captures) {
+  for (const Ready &launch : launches) {
+    const auto &kernel = static_cast<const LoadedKernel &>(*launch.executable);
+    const int64_t number = kernel.launch(launch.block.data(), captures);
+    if (captures)
+      captured.emplace_back(&kernel, number);
+  }
 }
 
 /// Creates the graph. After an error the stream is unchanged.
 void Graph::make() {
   const Driver &driver = context->driver();
   const Connection &connection = context->connection;
-  Owned<GraphHandle> captured(connection, driver.graphDestroy);
+  Owned<GraphHandle> recorded(connection, driver.graphDestroy);
   connection.call("to capture launches", driver.beginCapture, context->stream(), CaptureMode::threadLocal);
   const auto end = [&] {
     GraphHandle made = nullptr;
     const Result result = driver.endCapture(context->stream(), &made);
     if (made)
-      captured.take(made);
+      recorded.take(made);
     return result;
   };
   try {
-    launchEach(/*captured=*/true);
+    launchEach(/*captures=*/true);
   } catch (...) {
     end();
     throw;
@@ -218,7 +234,7 @@ void Graph::make() {
   if (const Result result = end(); result != Result::success)
     throw connection.failure(result, driver.endCapture.name, "the captured launches");
   GraphExecHandle made = nullptr;
-  connection.call("a graph of launches", driver.graphInstantiate, &made, captured.get(), 0ull);
+  connection.call("a graph of launches", driver.graphInstantiate, &made, recorded.get(), 0ull);
   graph.take(made);
 }
 

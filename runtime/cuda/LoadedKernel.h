@@ -22,8 +22,14 @@ public:
 
   // The following functions require a Context::Use.
 
-  /// Enqueues a launch with an argument block of this kernel. `captured`: the launch becomes a part of a graph.
-  void launch(const uint64_t *block, bool captured = false) const;
+  /// Enqueues a launch with an argument block of this kernel, and returns its number. `captured`: the launch becomes a
+  /// part of a graph.
+  int64_t launch(const uint64_t *block, bool captured = false) const;
+  /// Records that the graph with the captured launch of that number is gone. Its last messages may be unread.
+  void noteEnd(int64_t number) const {
+    if (console)
+      ended.push_back(number);
+  }
   /// Records that a graph with launches of this kernel runs as launch `number`.
   void noteReplay(int64_t number) const;
 
@@ -44,9 +50,10 @@ private:
 
   // Launches, guarded by the context. `lastLaunch` is the number of the last one. For a kernel with a console: the
   // grids of the launches since it was read, each from a launch number on, and those of captured launches, which keep
-  // their numbers.
+  // their numbers; `ended` are the numbers of graphs that are gone.
   mutable int64_t lastLaunch = 0;
   mutable std::map<int64_t, Grid> grids, capturedGrids;
+  mutable std::vector<int64_t> ended;
 };
 
 /// The first run launches one kernel after the other, because many plans run only once. The second run makes the graph.
@@ -58,12 +65,13 @@ public:
   void run() override;
 
 private:
-  void launchEach(bool captured);
+  void launchEach(bool captures);
   void make();
 
   const std::shared_ptr<Context> context;
   const std::vector<Ready> launches;
   const LaunchLog::Label label;
+  std::vector<std::pair<const LoadedKernel *, int64_t>> captured; // launches and their numbers
   Owned<GraphExecHandle> graph;
   bool hasRun = false;
 };

@@ -8,8 +8,10 @@
 
 #include <gtest/gtest.h>
 
+#include <malloc.h>
 #include <numeric>
 #include <random>
+#include <set>
 #include <thread>
 
 using namespace kiln;
@@ -52,6 +54,29 @@ TEST_F(Compiling, KeepsApartTracesThatAskForDifferentExtents) {
   EXPECT_EQ(run(2, 7), 7);
   EXPECT_EQ(run(1, 9), 1);
   EXPECT_EQ(run(2, 5), 5);
+}
+
+// Requests with ever new extents, which only another trace of the kernel reads, do not fill the memory.
+TEST_F(Compiling, ManyExtentsThatOnlyAnotherTraceReadsFillNoMemory) {
+  const Kernel branching = kernel(
+      "branching", +[](View x, View y) {
+        const int64_t rows = x.extent(0) == 1 ? 1 : x.extent(1);
+        store(y, {0}, full(f32, {}, rows));
+      });
+  Tensor x(device, f32, {2, 5}), y(device, f32, {1});
+  std::set<const Executable *> served;
+  const auto heldAfter = [&](int64_t rows, int64_t from, int64_t to) {
+    for (int64_t columns = from; columns < to; ++columns) {
+      TensorRef ref = x.ref();
+      ref.extents = {rows, columns};
+      served.insert(compile(*device, branching, {ref, y.ref()}).get());
+    }
+    return static_cast<int64_t>(::mallinfo2().uordblks);
+  };
+  heldAfter(2, 5, 6);
+  const int64_t few = heldAfter(1, 1, 3000), many = heldAfter(1, 3000, 20000);
+  EXPECT_LE(served.size(), 3u); // by whether the number of columns is a multiple of 16
+  EXPECT_LT(many - few, 17000 * 32) << "bytes for 17000 numbers of columns";
 }
 
 // Two kernels with equal name, line and address are distinguished.

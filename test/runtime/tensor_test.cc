@@ -156,6 +156,13 @@ TEST_F(Tensors, TellTheSizeOfAnUploadThatDoesNotFit) {
   EXPECT_EQ(errorOf([&] { tensor.uploadFloats({1, 2}); }), "expected an upload of 6 elements, but got 2");
 }
 
+// Extents whose product wraps are refused before memory is allocated, also beside an extent of 0.
+TEST_F(Tensors, RefuseExtentsBeyond64Bits) {
+  for (const Shape &extents : {Shape{0, int64_t{1} << 62, 8}, Shape{int64_t{1} << 62, 8}, Shape{-1, 4}})
+    expectError([&] { Tensor(device, f32, extents); },
+                {"expected a tensor's extents to be at least 0 and to fit memory, but got f32["});
+}
+
 TEST_F(Tensors, TellTheSizeOfMemoryThatThereIsNot) {
   EXPECT_EQ(errorOf([&] { Tensor(device, f32, {int64_t(1) << 50}); }),
             "out of memory: could not allocate 4503599627370496 bytes on device 'cpu'");

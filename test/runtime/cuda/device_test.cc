@@ -10,6 +10,7 @@
 #include "test/runtime/cuda/stub_driver.h"
 #include "test/runtime/kernels.h"
 
+#include <malloc.h>
 #include <thread>
 
 namespace kiln::test {
@@ -201,6 +202,28 @@ TEST_F(CudaDevice, TellsOfFailedChecksInGraphs) {
     values[9] = 0;
     x.uploadFloats(values);
   }
+}
+
+// A graph that is gone leaves nothing behind in its kernels, which keep the grids of captured launches for messages.
+TEST_F(CudaDevice, GraphsThatAreGoneLeaveNoMemory) {
+  const std::shared_ptr<Device> device = open();
+  Tensor x(device, f32, {12});
+  x.uploadFloats(std::vector<float>(12, 0.0f));
+  Plan plan;
+  for (int i = 0; i < 100; ++i)
+    plan.launches.push_back({&checkKernel, "", {3, 1, 1}, {x.ref()}});
+  const auto heldAfter = [&](int graphs) {
+    for (int i = 0; i < graphs; ++i) {
+      const PreparedPlan prepared = prepare(*device, plan);
+      prepared.run();
+      prepared.run();
+      device->synchronize();
+    }
+    stub.forgetRecord();
+    return static_cast<int64_t>(::mallinfo2().uordblks);
+  };
+  const int64_t few = heldAfter(3);
+  EXPECT_LT(heldAfter(20) - few, 20 * 100 * 8) << "bytes for 2000 captured launches";
 }
 
 // --- Errors ----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ struct StubControls {
   void (*reset)();
   /// Call `number` of `call` (from 1, counted since reset) returns `result` and does nothing.
   void (*fail)(const char *call, int64_t number, int result);
+  /// Clears the recorded calls and operations, and releases their memory.
+  void (*forgetRecord)();
   /// How often `call` was called since reset.
   int64_t (*count)(const char *call);
   /// The names of all calls since reset, a line each.

@@ -119,6 +119,13 @@ static void reset() {
   all.primaryUsers = 0;
 }
 
+static void forgetRecord() {
+  State &all = state();
+  const std::lock_guard lock(all.mutex);
+  std::string().swap(all.record);
+  std::string().swap(all.order);
+}
+
 static void fail(const char *name, int64_t number, int result) {
   const std::lock_guard lock(state().mutex);
   state().failures[{name, number}] = Result(result);
@@ -160,6 +167,7 @@ extern "C" int kiln_stub_ask(void *stream, const char *what, int (*operation)(vo
 
 extern "C" const kiln::test::StubControls *kiln_stub_controls() {
   using namespace kiln::stub;
-  static constexpr kiln::test::StubControls controls = {reset, fail, countOf, record, left, setAttribute, order};
+  static constexpr kiln::test::StubControls controls = {reset,  fail, forgetRecord, countOf,
+                                                        record, left, setAttribute, order};
   return &controls;
 }
