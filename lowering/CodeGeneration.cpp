@@ -63,8 +63,9 @@ void MachinePool::give(const std::string &kind, std::unique_ptr<llvm::TargetMach
 }
 
 namespace {
-/// LLVM's loop rotation without scalar evolution, of which nothing is known yet. LLVM's own pass makes it forget the
-/// outermost loop after each rotation, in time quadratic in a kernel with many loops.
+/// LLVM's loop rotation without scalar evolution, of which nothing is known yet, and without the dominator tree. LLVM's
+/// own pass makes the first forget the outermost loop after each rotation, and updates the second in time linear in the
+/// function: both are quadratic in a kernel with many loops.
 struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
   static constexpr unsigned largestHeader = 16; // LLVM's own
 
@@ -74,7 +75,7 @@ struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
     auto &assumptions = analyses.getResult<llvm::AssumptionAnalysis>(function);
     const auto &target = analyses.getResult<llvm::TargetIRAnalysis>(function);
     const auto &library = analyses.getResult<llvm::TargetLibraryAnalysis>(function);
-    const llvm::SimplifyQuery query(function.getDataLayout(), &library, &dominators, &assumptions);
+    const llvm::SimplifyQuery query(function.getDataLayout(), &library, /*DT=*/nullptr, &assumptions);
     bool changed = false;
     for (llvm::Loop *const loop : loops) {
       changed |= llvm::simplifyLoop(loop, &dominators, &loops, nullptr, &assumptions, nullptr, /*PreserveLCSSA=*/false);
@@ -82,7 +83,7 @@ struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
     }
     const auto order = loops.getLoopsInPreorder();
     for (llvm::Loop *const loop : llvm::reverse(order))
-      changed |= llvm::LoopRotation(loop, &loops, &target, &assumptions, &dominators, nullptr, nullptr, query,
+      changed |= llvm::LoopRotation(loop, &loops, &target, &assumptions, /*DT=*/nullptr, nullptr, nullptr, query,
                                     /*RotationOnly=*/false, largestHeader, /*IsUtilMode=*/false);
     return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
   }
