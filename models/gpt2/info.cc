@@ -79,8 +79,8 @@ void info(const InfoOptions &options) {
     unshared += e.bytes;
   std::string text = fmt::format("model        {}\n", textOf(config));
   text +=
-      fmt::format("parameters   {} in {} tensors ({} of {} elements decay)\n", parameterCount(config),
-                  network.parameters().all().size(), network.parameters().decayedCount(), network.parameters().count());
+      fmt::format("parameters   {} in {} tensors ({} of them decay)\n", network.parameters().count(),
+                  network.parameters().all().size(), network.parameters().decayedCount());
   text += fmt::format("step         {} sequences, {} tokens, {:.3f} GFLOP, {} launches\n", batch,
                       batch * config.context, flopsOfStep(config, batch) / 1e9, memory.launches.size());
   text += fmt::format("memory\n  weights    {}  ({})\n", megabytes(memory.parameters), nameOf(config.type));

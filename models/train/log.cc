@@ -5,6 +5,7 @@
 #include "models/data/json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -31,6 +32,24 @@ std::string toJson(const StepRow &row) {
   return textOf(json);
 }
 
+/// The row of a line of log.jsonl, the inverse of toJson().
+static StepRow readRow(const std::string &line) {
+  StepRow row;
+  const nlohmann::ordered_json json = nlohmann::ordered_json::parse(line);
+  for (const auto &[tag, value] : json.items())
+    if (tag == "step")
+      row.step = value;
+    else if (tag == "seconds")
+      row.seconds = value;
+    else if (value.is_boolean())
+      row.set(tag, value.get<bool>());
+    else if (value.is_string())
+      row.set(tag, value.get<std::string>());
+    else
+      row.set(tag, value.is_number() ? value.get<double>() : NAN);
+  return row;
+}
+
 /// The step of a line; none for an incomplete line after a crash.
 static std::optional<int64_t> readStep(const std::string &path, const std::string &line) {
   try {
@@ -52,18 +71,23 @@ static std::map<int64_t, std::string> rowsUpTo(const std::string &path, int64_t 
   return rows;
 }
 
-/// The file for rows that could not be appended to the log at `path`.
+/// The file for a row that is not in the log at `path` yet.
 static std::string restPath(const std::string &path) { return path + ".rest"; }
 
 RunLog::RunLog(const std::string &path, int64_t step) : path(path) {
   std::map<int64_t, std::string> rows = rowsUpTo(path, step);
-  rows.merge(rowsUpTo(restPath(path), step));
+  for (const auto &[number, line] : rowsUpTo(restPath(path), step))
+    if (number == step && !rows.contains(step))
+      kept = readRow(line);
+    else
+      rows.emplace(number, line);
   std::string text;
   for (const auto &[number, line] : rows)
     text += line + "\n";
   if (std::filesystem::exists(path) || !text.empty())
     replaceFile(path, text);
-  std::filesystem::remove(restPath(path));
+  if (!kept)
+    std::filesystem::remove(restPath(path));
   file.emplace(path);
 }
 
@@ -72,6 +96,8 @@ void RunLog::write(const StepRow &row) {
   if (file->isRemoved())
     throw Error(fmt::format("expected '{}' to stay in place while a run writes to it, but it was removed", path),
                 Fault::device);
+  if (kept && row.step == kept->step)
+    std::filesystem::remove(restPath(path));
 }
 
 void RunLog::leave(const StepRow &row) noexcept {

@@ -41,18 +41,20 @@ public:
   virtual void write(const StepRow &row) = 0;
 };
 
-/// log.jsonl of a run. Opening it for a run that continues from `step` drops the rows after that step, and appends
-/// those that could not be written before.
+/// log.jsonl of a run. Opening it for a run that continues from `step` drops the rows after that step.
 class RunLog {
 public:
   RunLog(const std::string &path, int64_t step);
+  /// The row of `step` that an earlier run has left; nothing if the log has the row.
+  const std::optional<StepRow> &left() const { return kept; }
   /// Throws Error (device) if the row is not in the file afterwards.
   void write(const StepRow &row);
-  /// Puts a row that write() could not write into a file next to the log, from which the next opening appends it. If
-  /// that fails too, the row is lost.
+  /// Puts a row that cannot be written yet into a file next to the log, for the next run. If that fails, the row is
+  /// lost.
   void leave(const StepRow &row) noexcept;
 
 private:
+  std::optional<StepRow> kept;
   std::string path;
   std::optional<AppendedFile> file;
 };

@@ -14,6 +14,7 @@
 
 #include <cmath>
 #include <fmt/format.h>
+#include <functional>
 #include <unistd.h>
 
 namespace kiln {
@@ -40,6 +41,9 @@ private:
   std::optional<StepResult> compute(int64_t targets, Profiler *profiler, double &operations);
   std::string whySkipped(const StepRow &row) const;
   StepRow makeRow(const StepResult &result, double rate, int64_t targets) const;
+  void addLooks(StepRow &row, const std::function<void(StepRow &)> &look);
+  void record(const StepRow &row, Progress &progress);
+  void completeRow(Progress &progress);
   void evaluate(StepRow &row);
   void setGroupNorms(StepRow &row);
   bool canBeSkipped(const StepResult &result) const;
@@ -58,6 +62,7 @@ private:
   Saves saves;
   Way at = Way::gradient;          // how an error now would end the run
   std::optional<StepRow> unlogged; // the row of the last step, until it is logged
+  bool isUnevaluated = false;      // a stop was requested before the evaluation of the last step was complete
   int64_t made = 0;                // specialisations compiled before the first step
   Clock::time_point start = Clock::now();
 };
@@ -186,13 +191,20 @@ std::optional<StepRow> Training::step() {
   row.set("peak_share", peak.shareOfPeak(operations / seconds));
   row.seconds = secondsSince(start);
   unlogged = row;
+  addLooks(row, [this](StepRow &looks) {
+    evaluate(looks);
+    setGroupNorms(looks);
+  });
+  return row;
+}
+
+/// Inserts what `look` adds to an empty row into the row, after the loss.
+void Training::addLooks(StepRow &row, const std::function<void(StepRow &)> &look) {
   StepRow looks;
-  evaluate(looks);
-  setGroupNorms(looks);
-  row.scalars.insert(row.scalars.begin() + 1, looks.scalars.begin(), looks.scalars.end()); // after the loss
+  look(looks);
+  row.scalars.insert(row.scalars.begin() + 1, looks.scalars.begin(), looks.scalars.end());
   row.seconds = secondsSince(start);
   unlogged = row;
-  return row;
 }
 
 /// Ends the run with the error, which says whether its steps were saved.
@@ -210,19 +222,21 @@ void Training::leave(const std::exception &error) {
                             : Fault::internal);
 }
 
-/// Periodic evaluation: the validation loss, unless a stop is requested before it is complete.
+/// Periodic evaluation: the validation loss, and samples; nothing if a stop is requested before the loss is complete.
 void Training::evaluate(StepRow &row) {
   const TrainSettings &s = state.settings;
   const bool isLast = state.step == s.steps;
   if (!isLast && (s.evaluateEvery == 0 || state.step % s.evaluateEvery != 0))
     return;
   const int64_t most = isLast && s.evaluateAll ? 0 : s.evaluateSequences;
-  if (const auto means =
-          validate(trainer, run.data, run.data.perBatch(s.batch), most, [&] { return signals->asked(); }, ranks)) {
-    row.set("val_loss", means->loss);
-    row.set("val_accuracy", means->accuracy);
-  }
-  if (s.samples > 0 && run.samples && ranks.isFirst() && !signals->asked())
+  const auto means =
+      validate(trainer, run.data, run.data.perBatch(s.batch), most, [&] { return signals->asked(); }, ranks);
+  isUnevaluated = !means;
+  if (isUnevaluated)
+    return;
+  row.set("val_loss", means->loss);
+  row.set("val_accuracy", means->accuracy);
+  if (s.samples > 0 && run.samples && ranks.isFirst())
     for (int64_t number = 0; const std::string &text : run.samples(trainer, s.samples))
       row.set(fmt::format("sample_{}", number++), text);
 }
@@ -248,28 +262,50 @@ std::string Training::whySkipped(const StepRow &row) const {
                      state.lossScale.scale);
 }
 
+/// Logs and shows a row, and keeps the checkpoint if its validation loss is the least so far. A row without its
+/// evaluation is left for the next run.
+void Training::record(const StepRow &row, Progress &progress) {
+  if (isUnevaluated) {
+    log->leave(row);
+    return progress.show(row);
+  }
+  const std::optional<std::string> failure = log->write(row);
+  at = Way::row;
+  if (failure)
+    throw Error(*failure, Fault::device);
+  unlogged.reset();
+  at = Way::best;
+  if (row.has("skipped", true))
+    progress.note(fmt::format("step {} is skipped: {}", row.step, whySkipped(row)));
+  progress.show(row);
+  for (const auto &[tag, value] : row.scalars)
+    if (const std::string *text = std::get_if<std::string>(&value); text && tag.starts_with("sample_"))
+      progress.note(fmt::format("{}: {}", tag, *text));
+  saves.judge(row, progress);
+}
+
+/// Completes the row of the last step, whose evaluation an earlier run has not ended, or which it could not write.
+void Training::completeRow(Progress &progress) {
+  if (!ranks.any(log->left().has_value()))
+    return;
+  at = Way::evaluation;
+  StepRow row = log->left().value_or(makeRow({}, 0, 0)); // only the first rank writes its row
+  unlogged = row;
+  if (!row.number("val_loss"))
+    addLooks(row, [this](StepRow &looks) { evaluate(looks); });
+  record(row, progress);
+}
+
 /// A step with its logs, evaluations and saves. Returns how it ends the run, if it does.
 std::optional<Way> Training::turn(Progress &progress) {
   at = Way::gradient;
   unlogged.reset();
-  if (const std::optional<StepRow> row = step()) {
-    const std::optional<std::string> failure = log->write(*row);
-    at = Way::row;
-    if (failure)
-      throw Error(*failure, Fault::device);
-    unlogged.reset();
-    at = Way::best;
-    if (row->has("skipped", true))
-      progress.note(fmt::format("step {} is skipped: {}", row->step, whySkipped(*row)));
-    progress.show(*row);
-    for (const auto &[tag, value] : row->scalars)
-      if (const std::string *text = std::get_if<std::string>(&value); text && tag.starts_with("sample_"))
-        progress.note(fmt::format("{}: {}", tag, *text));
-    saves.judge(*row, progress);
-  }
+  if (const std::optional<StepRow> row = step())
+    record(*row, progress);
   at = Way::gradient;
   const bool isAsked = ranks.any(signals->asked());
-  const std::optional<Way> end = state.step == state.settings.steps    ? std::optional(Way::lastStep)
+  const std::optional<Way> end = isUnevaluated                         ? std::optional(Way::signal)
+                                 : state.step == state.settings.steps  ? std::optional(Way::lastStep)
                                  : state.step == run.options.stopAfter ? std::optional(Way::stopAfter)
                                  : isAsked                             ? std::optional(Way::signal)
                                                                        : std::nullopt;
@@ -301,12 +337,15 @@ void Training::steps() {
   for (const std::string &line : introduction(run, *device, trainer, peak))
     progress.note(line);
   try {
-    while (state.step < s.steps)
-      if (const std::optional<Way> end = turn(progress); end && end != Way::lastStep) {
-        progress.note(state.step == 0 ? "stopped before the first step"
-                                      : fmt::format("stopped after step {}; --resume continues", state.step));
-        return;
-      }
+    completeRow(progress);
+    std::optional<Way> end = isUnevaluated ? std::optional(Way::signal) : std::nullopt;
+    while (!end && state.step < s.steps)
+      end = turn(progress);
+    if (isUnevaluated)
+      return progress.note(fmt::format("stopped in the evaluation of step {}; --resume continues", state.step));
+    if (end && end != Way::lastStep)
+      return progress.note(state.step == 0 ? "stopped before the first step"
+                                           : fmt::format("stopped after step {}; --resume continues", state.step));
   } catch (const std::exception &error) {
     leave(error);
   }

@@ -40,7 +40,9 @@ public:
 
   /// Writes the row. Returns the reason, on all ranks, if that fails or the folder no longer exists.
   std::optional<std::string> write(const StepRow &row);
-  /// Keeps a row that could not be written: saves it to another file, if possible, which the next run reads.
+  /// The row of the last step that an earlier run has left; on the first rank only.
+  std::optional<StepRow> left() const { return log ? log->left() : std::nullopt; }
+  /// Keeps a row that cannot be written yet: saves it to another file, if possible, which the next run reads.
   void leave(const StepRow &row) noexcept;
 
 private:

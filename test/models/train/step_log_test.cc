@@ -122,8 +122,13 @@ TEST_F(StepLogTest, ARowWithoutAPlaceIsLeft) {
       0u);
   std::filesystem::create_directory(options.out);
   log.leave(row(2));
-  const StepLog next(held, options, 2);
+  const std::string path = options.out + "/log.jsonl";
+  RunLog next(path, 2);
+  ASSERT_TRUE(next.left().has_value());
+  EXPECT_EQ(toJson(*next.left()), toJson(row(2)));
+  next.write(*next.left());
   EXPECT_EQ(logged(), toJson(row(2)) + "\n");
+  EXPECT_FALSE(RunLog(path, 2).left().has_value());
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // Each way to end the training loop (models/train/ways_out.h) occurs. The folder then has the newest weights that it
-// can have, and a resumed run has the end of an uninterrupted one.
+// can have, and a resumed run has the end and the log of an uninterrupted one.
 
 #include "models/train/ways_out.h"
 #include "test/models/file_size_limit.h"
@@ -72,14 +72,8 @@ protected:
       EXPECT_TRUE(readText(checkpointPath(whole, 24) + "/" + file) ==
                   readText(checkpointPath(options.out, 24) + "/" + file))
           << file;
-    const std::vector<double> all = losses(whole); // those of before are with the log that went away
-    EXPECT_EQ(losses(options.out), std::vector(all.begin() + (taken.way == Way::row ? step - 1 : 0), all.end()));
-  }
-  static std::vector<double> losses(const std::string &out) {
-    std::vector<double> all;
-    for (const std::string &row : rows(out))
-      all.push_back(loss(row));
-    return all;
+    const std::vector<std::string> all = rows(whole); // those of before are with the log that went away
+    EXPECT_EQ(rows(options.out), std::vector(all.begin() + (taken.way == Way::row ? step - 1 : 0), all.end()));
   }
 
   /// Runs `before` before the update of step 8, and `after` after it.
@@ -174,7 +168,9 @@ TEST_F(WaysOut, EachLeavesTheNewestWeightsAndGoesOn) {
     all.push_back(
         {Way::signal, fmt::format("signal-{}", signal), [=, this] { data.atTraining[begin] = raised; }, "", step - 1});
   }
-  all.push_back({Way::signal, "evaluating", [&] { data.atValidation = [] { std::raise(SIGTERM); }; }, "", step});
+  const auto stopsValidation = [&] { data.atValidation = [] { std::raise(SIGTERM); }; };
+  all.push_back({Way::signal, "evaluating", stopsValidation, "", step});
+  all.push_back({Way::signal, "evaluating-last", [&] { data.atTraining[lastBegin] = stopsValidation; }, "", 24});
   std::set<Way> taken;
   for (const Taken &one : all) {
     SCOPED_TRACE(one.name);
