@@ -14,6 +14,7 @@
 #include "runtime/simulator/Targets.h"
 #include "runtime/simulator/ptx/Parser.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -334,6 +335,11 @@ void Simulator::note(const SimulatorExecutable &kernel, const Findings &findings
   }
   faults = fmt::format("kernel '{}', launch {} on device '{}', whose blocks are programs:\n{}", kernel.kernel(),
                        launches, deviceName, textOf(findings, *kernel.program));
+  if (const auto list = findings.list();
+      std::any_of(list.begin(), list.end(), [](const Finding &f) { return f.check == Check::racePrograms; }))
+    faults +=
+        "only atomics order programs: a release or acq_rel after the write, and an acquire or acq_rel on the same "
+        "element before the other access\n";
   faults.pop_back(); // the last line feed
 }
 
