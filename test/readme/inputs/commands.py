@@ -64,6 +64,9 @@ def commands(text):
             if os.path.basename(words[0]) in PROGRAMS and any(word.startswith("-") for word in words[1:]) and "…" not in inline:
                 yield inline
             continue
+        for line in block.splitlines():
+            if line.endswith("\\") and line.count("'") % 2:
+                raise SystemExit(f"expected no \\ at the end of a line inside quotes, where a shell keeps it, but got: {line}")
         for line in block.replace("\\\n", " ").splitlines():
             command = re.sub(r"\s+#.*$", "", line).strip()
             if command and not command.startswith("#"):
