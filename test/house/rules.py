@@ -354,8 +354,40 @@ def bounds(files):
                    f"but got {' and '.join(said.get(name, ['none']))}")
 
 
+FUNCTION = re.compile(r"^(static )?(?! |static|return|else|using)[\w:<>,&* ]+?[ *&]([a-z]\w*)\(([^()]*)\)(?= (?:const |noexcept )*\{|;)",
+                      re.M)
+
+
+def parse_types(text):
+    """The types in a list of parameters, without qualifiers, namespaces and names."""
+    types = []
+    for part in re.sub(r"<[^<>]*>", lambda some: some[0].replace(",", ";"), text).split(","):
+        part = re.sub(r"\bconst\b|\w+::", "", part.split("=")[0]).strip()
+        named = re.match(r"(.*[ &*>])\w+$", part)
+        types.append((named[1] if named else part).replace(" ", ""))
+    return tuple(types)
+
+
+def shadows(files):
+    """No static function hides a function of an outer namespace: files that are compiled together would then call it."""
+    space = {path: (re.findall(r"^namespace ([\w:]+) \{", file.text, re.M) or [""])[0] for path, file in files.items()}
+    declared = {}
+    for path, file in files.items():
+        if path.endswith(".h"):
+            for is_static, name, parameters in FUNCTION.findall(file.text):
+                if not is_static:
+                    declared.setdefault((name, parse_types(parameters)), []).append(path)
+    for path, file in files.items():
+        if path.startswith("test/") or not path.endswith((".cpp", ".cc")):
+            continue
+        for is_static, name, parameters in FUNCTION.findall(file.text):
+            for header in declared.get((name, parse_types(parameters)), ()) if is_static else ():
+                if space[header] and space[path].startswith(space[header] + "::"):
+                    yield f"{path}: its function '{name}' hides that of {header}"
+
+
 RULES = {rule.__name__: rule for rule in (top, layering, identity, naming, size, columns, words, scripts, readme, pages, variables, modules,
-                                          registry, bounds)}
+                                          registry, bounds, shadows)}
 
 
 def read(root):

@@ -160,6 +160,13 @@ class RulesTest(unittest.TestCase):
         self.expect("registry", files)
         self.expect("registry", {**files, "kernels/sum.cc": "const Kernel sumKernel =\n    kernel("}, "'sumKernel'")
 
+    def test_functions_hide_none_of_an_outer_namespace(self):
+        outer = {"lowering/Uses.h": "namespace kiln::lowering {\nbool isUsed(mlir::Operation *op, int most = 3);\n}\n"}
+        inner = "namespace kiln::lowering::gpu {\nstatic bool isUsed(%s) { return op; }\n}\n"
+        self.expect("shadows", {**outer, "lowering/gpu/A.cpp": inner % "Operation *op, const int count"}, "lowering/gpu/A.cpp: its function 'isUsed'")
+        self.expect("shadows", {**outer, "lowering/gpu/A.cpp": inner % "Operation &op, int count"})
+        self.expect("shadows", {**outer, "runtime/A.cpp": "namespace kiln {\nstatic bool isUsed(Operation *op, int i) {}\n}\n"})
+
     def test_variables_are_written_down(self):
         table = {"runtime/README.md": "| `KILN_DUMP` | a folder |\n| `CXX` | the compiler |\n"}
         reads = {"runtime/A.cpp": 'std::getenv("CXX");\nvariable("KILN_DUMP");\n'}
