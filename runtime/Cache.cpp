@@ -170,7 +170,7 @@ Descriptor DiskCache::openAside(const std::string &key, std::string &name) const
 
 void DiskCache::write(const std::string &key, const std::vector<char> &content) {
   std::string aside;
-  const std::string record = recordOf(key, {content.data(), content.size()});
+  const std::string record = makeRecord(key, {content.data(), content.size()});
   const Descriptor file = openAside(key, aside);
   // Not synchronised to disk, which can take longer than the compilation. An entry damaged by a crash of the machine
   // does not match its hash.

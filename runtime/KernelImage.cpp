@@ -47,7 +47,7 @@ std::vector<std::string> cpuFeatures(const std::string &target) {
 }
 
 /// The number of a GPU's architecture: 90 of sm_90a:cubin.
-static int architectureOf(const KernelImage &image) {
+static int readArchitecture(const KernelImage &image) {
   int number = 0;
   if (image.isGpu())
     std::from_chars(image.target.data() + 3, image.target.data() + image.target.size(), number);
@@ -56,7 +56,7 @@ static int architectureOf(const KernelImage &image) {
 
 /// Newer targets first.
 static bool isNewer(const KernelImage &a, const KernelImage &b) {
-  return std::pair(a.features.size(), architectureOf(a)) > std::pair(b.features.size(), architectureOf(b));
+  return std::pair(a.features.size(), readArchitecture(a)) > std::pair(b.features.size(), readArchitecture(b));
 }
 
 namespace {
@@ -70,7 +70,7 @@ public:
   /// A GPU runs code for an equal or an older architecture; if its name ends with a letter, for an equal one. The
   /// reference backend's device runs only its own code, with which all other code is compared.
   bool runs(const KernelImage &image) const {
-    const int architecture = architectureOf(image);
+    const int architecture = readArchitecture(image);
     if (gpu)
       return image.isGpu() &&
              (image.target.starts_with(fmt::format("sm_{}a", architecture)) ? architecture == gpu->architecture
@@ -117,6 +117,13 @@ std::string KernelImage::configText() const {
   return text;
 }
 
+std::string KernelImage::argumentText() const {
+  std::vector<std::string> texts;
+  for (const Signature::Parameter &parameter : signature.parameters)
+    texts.push_back(parameter.name + (parameter.name.empty() ? "" : " ") + textOf(parameter));
+  return fmt::format("({})", fmt::join(texts, ", "));
+}
+
 namespace {
 /// A file of images, and the executables that were loaded from it.
 class ImageFile {
@@ -126,8 +133,16 @@ public:
   FoundImage find(Device &device, const Kernel &kernel, const std::string &config, const std::vector<Arg> &args,
                   void *workspace);
 
+  std::vector<const KernelImage *> findImages(const std::string &kernel) const {
+    std::vector<const KernelImage *> found;
+    for (const KernelImage &image : images)
+      if (image.kernel == kernel)
+        found.push_back(&image);
+    return found;
+  }
+
   const std::string path;
-  std::vector<KernelImage> images;
+  const std::vector<KernelImage> images;
 
 private:
   std::vector<const KernelImage *> candidates(const Device &device, const Kernel &kernel,
@@ -152,7 +167,7 @@ struct LoadedCall {
 };
 } // namespace
 
-static std::string contentOf(const std::string &path) {
+static std::string readFile(const std::string &path) {
   constexpr int64_t largest = int64_t{1} << 30;
   const InputFile file(path);
   if (file.size() > largest)
@@ -162,15 +177,7 @@ static std::string contentOf(const std::string &path) {
   return bytes;
 }
 
-ImageFile::ImageFile(const std::string &path) : path(path), images(readImages(contentOf(path), path)) {}
-
-/// The arguments that an image is for: `x f32[?], y f32[?], alpha f32 scalar`.
-static std::string argumentsOf(const KernelImage &image) {
-  std::vector<std::string> texts;
-  for (const Signature::Parameter &parameter : image.signature.parameters)
-    texts.push_back(parameter.name + (parameter.name.empty() ? "" : " ") + textOf(parameter));
-  return fmt::format("({})", fmt::join(texts, ", "));
-}
+ImageFile::ImageFile(const std::string &path) : path(path), images(readImages(readFile(path), path)) {}
 
 /// The images of a kernel that the device runs and that have this config, the newest targets first. Throws Error if
 /// there is none.
@@ -179,12 +186,11 @@ std::vector<const KernelImage *> ImageFile::candidates(const Device &device, con
   const Machine machine(device);
   std::vector<const KernelImage *> found;
   Texts targets, configs;
-  for (const KernelImage &image : images)
-    if (image.kernel == kernel.name) {
-      targets.add(machine.describe(image));
-      if (machine.runs(image))
-        found.push_back(&image);
-    }
+  for (const KernelImage *const image : findImages(kernel.name)) {
+    targets.add(machine.describe(*image));
+    if (machine.runs(*image))
+      found.push_back(image);
+  }
   if (found.empty())
     throw Error(fmt::format("kernel '{}': expected code that device '{}' runs, but '{}' has code for {}", kernel.name,
                             device.name(), path, fmt::join(targets.all, ", ")));
@@ -215,7 +221,7 @@ const KernelImage &ImageFile::choose(const std::vector<const KernelImage *> &can
     } catch (const Error &error) {
       reason = reason.empty() ? error.what() : reason;
     }
-    lists.add(argumentsOf(*image));
+    lists.add(image->argumentText());
   }
   if (reason.empty())
     reason = fmt::format("kernel '{}': expected views in the numbers that it was compiled for, but got {} arguments",
@@ -246,7 +252,7 @@ FoundImage ImageFile::find(Device &device, const Kernel &kernel, const std::stri
 }
 
 /// The kernel of an image. Its config struct is a map.
-static Kernel kernelOf(const std::shared_ptr<ImageFile> &file, const KernelImage &image) {
+static Kernel makeKernelFor(const std::shared_ptr<ImageFile> &file, const KernelImage &image) {
   using Config = std::map<std::string, std::string>;
   Kernel kernel;
   kernel.name = image.kernel;
@@ -281,7 +287,7 @@ std::vector<Kernel> loadKernels(const std::string &path) {
     const auto same =
         std::find_if(kernels.begin(), kernels.end(), [&](const Kernel &kernel) { return kernel.name == image.kernel; });
     if (same == kernels.end()) {
-      kernels.push_back(kernelOf(file, image));
+      kernels.push_back(makeKernelFor(file, image));
       continue;
     }
     const auto hasName = [](const auto &a, const auto &b) { return a.name == b.name; };
@@ -292,6 +298,11 @@ std::vector<Kernel> loadKernels(const std::string &path) {
                               image.kernel, path));
   }
   return kernels;
+}
+
+std::vector<const KernelImage *> findImages(const Kernel &kernel) {
+  const auto *const call = kernel.call.target<LoadedCall>();
+  return call ? call->file->findImages(kernel.name) : std::vector<const KernelImage *>();
 }
 
 bool isLoaded(const Kernel &kernel) { return kernel.call.target<LoadedCall>() != nullptr; }

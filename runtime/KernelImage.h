@@ -44,13 +44,15 @@ struct KernelImage {
 
   bool isGpu() const { return target.starts_with("sm_"); }
   std::string configText() const;
+  /// The arguments in messages: `(x f32[?], y f32[?], alpha f32 scalar)`.
+  std::string argumentText() const;
 };
 
 /// The features of CPUs that a target's code may use, by the names that LLVM and __builtin_cpu_supports share.
 std::vector<std::string> cpuFeatures(const std::string &target);
 
 /// The content of a file with these images.
-std::string fileOf(const std::vector<KernelImage> &images);
+std::string formatImages(const std::vector<KernelImage> &images);
 
 /// Reads the content of a file. Throws Error (user) with the file's name and the reason for one that is damaged, cut
 /// off, of another version of Kiln, or no file of images.
@@ -67,6 +69,8 @@ struct FoundImage {
   std::set<std::pair<int, int>> staticExtents; // (argument, dimension) that any image of the kernel fixes
   std::set<int> written;                       // arguments that any of them may write
 };
+/// The images of a kernel that loadKernels() gave, in the file's order; none for other kernels.
+std::vector<const KernelImage *> findImages(const Kernel &kernel);
 /// Whether loadKernels() gave the kernel, so that it has no function to trace.
 bool isLoaded(const Kernel &kernel);
 FoundImage findImage(Device &device, const Kernel &kernel, const std::string &config, const std::vector<Arg> &args,

@@ -110,7 +110,7 @@ template <class Stream, class Image> static void passImage(Stream &stream, Image
 }
 
 /// The slots of an argument block, in the order of lowering/Abi.h.
-static std::vector<abi::Slot> slotsOf(const Signature &signature) {
+static std::vector<abi::Slot> listSlots(const Signature &signature) {
   std::vector<abi::Slot> slots;
   for (size_t i = 0; i < signature.parameters.size(); ++i) {
     const Signature::Parameter &parameter = signature.parameters[i];
@@ -162,16 +162,16 @@ static bool isFine(const KernelImage &image) {
 
 // --- Files -----------------------------------------------------------------------------------------------------------
 
-std::string fileOf(const std::vector<KernelImage> &images) {
+std::string formatImages(const std::vector<KernelImage> &images) {
   std::string file;
   for (size_t i = 0; i < images.size(); ++i) {
-    if (images[i].signature.problems != 1 || images[i].signature.slots != slotsOf(images[i].signature))
+    if (images[i].signature.problems != 1 || images[i].signature.slots != listSlots(images[i].signature))
       throw Error(fmt::format("kernel '{}': its signature has no form in a file", images[i].kernel), Fault::internal);
     Writer content;
     content.text(std::string_view(imageIdentity));
     content.number(static_cast<int64_t>(images.size() - 1 - i), 0, 0); // the images that follow
     passImage(content, images[i]);
-    file += recordOf(images[i].key, content.bytes);
+    file += makeRecord(images[i].key, content.bytes);
   }
   return file;
 }
@@ -190,7 +190,7 @@ static int64_t readImage(std::string_view &bytes, KernelImage &image) {
   passImage(reader, image);
   if (!reader.bytes.empty() || !isFine(image))
     throw Error("it is damaged");
-  image.signature.slots = slotsOf(image.signature);
+  image.signature.slots = listSlots(image.signature);
   return follow;
 }
 

@@ -32,7 +32,7 @@ std::string digestOf(std::string_view text) {
   return llvm::toHex(hasher.final(), /*LowerCase=*/true);
 }
 
-static Header headerOf(std::string_view key, std::string_view content) {
+static Header makeHeader(std::string_view key, std::string_view content) {
   Header header;
   llvm::BLAKE3 hasher;
   hasher.update(llvm::StringRef(key.data(), key.size()));
@@ -45,8 +45,8 @@ static Header headerOf(std::string_view key, std::string_view content) {
   return header;
 }
 
-std::string recordOf(std::string_view key, std::string_view content) {
-  const Header header = headerOf(key, content);
+std::string makeRecord(std::string_view key, std::string_view content) {
+  const Header header = makeHeader(key, content);
   std::string bytes(reinterpret_cast<const char *>(&header), sizeof header);
   return bytes.append(content);
 }
@@ -66,7 +66,7 @@ Record takeRecord(std::string_view &bytes) {
     throw Error("it ends within a kernel");
   const Record record{{bytes.data() - sizeof header + offsetof(Header, key), sizeof header.key},
                       bytes.substr(0, header.length)};
-  const Header expected = headerOf(record.key, record.content);
+  const Header expected = makeHeader(record.key, record.content);
   if (std::memcmp(&header, &expected, sizeof header) != 0)
     throw Error("it is damaged");
   bytes.remove_prefix(header.length);

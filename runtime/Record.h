@@ -21,7 +21,7 @@ struct Record {
 std::string digestOf(std::string_view text);
 
 /// A record as bytes. `key` has 64 characters, as digestOf() gives them.
-std::string recordOf(std::string_view key, std::string_view content);
+std::string makeRecord(std::string_view key, std::string_view content);
 
 /// Removes the record at the begin of `bytes` and returns it. Throws Error (user) with the reason, `it is damaged`,
 /// unless it is complete and of this version.

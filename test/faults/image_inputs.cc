@@ -18,21 +18,22 @@ public:
     for (const char *name : {"cpu", "simulator:sm_80"}) {
       const std::shared_ptr<Device> device = Device::open(name);
       Tensor x(device, f32, {3, 48}), y(device, f32, {3});
-      images.push_back(test::imageOf(*device, test::rowSumsKernel, {x, y}, "", images.empty() ? "x86-64-v3" : "sm_80"));
-      parts.push_back(fileOf({images.back()}));
+      images.push_back(
+          test::makeImage(*device, test::rowSumsKernel, {x, y}, "", images.empty() ? "x86-64-v3" : "sm_80"));
+      parts.push_back(formatImages({images.back()}));
     }
-    whole = fileOf(images);
+    whole = formatImages(images);
   }
 
   std::string run(Chance &chance) override {
     const bool isSealed = chance.below(2); // the damage has a hash that is right, as no accident makes it
     const std::string &part = chance.oneOf(parts);
-    const std::string bytes = isSealed ? test::withContent(part, damaged(test::contentOf(part), parts, chance))
+    const std::string bytes = isSealed ? test::withContent(part, damaged(test::takeContent(part), parts, chance))
                                        : damaged(whole, parts, chance);
     bool isOther = false;
     std::string complaint = complaintOf([&] {
       for (const KernelImage &image : readImages(bytes, "damaged.kiln"))
-        isOther |= std::find(parts.begin(), parts.end(), fileOf({image})) == parts.end();
+        isOther |= std::find(parts.begin(), parts.end(), formatImages({image})) == parts.end();
     });
     if (complaint.empty() && isOther && !isSealed)
       complaint = "a damaged image was taken for whole";

@@ -36,21 +36,22 @@ protected:
 
   KernelImage addImage(const std::string &config = "") {
     Tensor x = tensor({40}, 1), y = tensor({40}, 2);
-    return imageOf(*device, addKernel, {x, y}, config);
+    return makeImage(*device, addKernel, {x, y}, config);
   }
   std::vector<Kernel> stored(const std::vector<KernelImage> &images) const {
-    writeText(path, fileOf(images));
+    writeText(path, formatImages(images));
     return loadKernels(path);
   }
 };
 
 TEST_F(Images, AreReadAsTheyWereWritten) {
   Tensor x = tensor({40}, 1), out = tensor({40}, 2), matrix = tensor({3, 8}, 1);
-  const std::string file = fileOf({addImage(), addImage("block=4"), imageOf(*device, rowSumsKernel, {matrix, x}),
-                                   imageOf(*device, biasedKernel, {x, std::nullopt, out})});
+  const std::string file =
+      formatImages({addImage(), addImage("block=4"), makeImage(*device, rowSumsKernel, {matrix, x}),
+                    makeImage(*device, biasedKernel, {x, std::nullopt, out})});
   const std::vector<KernelImage> read = readImages(file, path);
   ASSERT_EQ(read.size(), 4u);
-  EXPECT_EQ(fileOf(read), file);
+  EXPECT_EQ(formatImages(read), file);
   EXPECT_EQ(read[1].configText(), "block=4");
   EXPECT_EQ(read[2].signature.parameters[0].extents, (Shape{Signature::dynamic, 8}));
   EXPECT_EQ(read[3].counts, std::vector<size_t>{0});
@@ -103,7 +104,7 @@ TEST_F(Images, AreOnGpusForEqualOrNewerOnes) {
   const std::shared_ptr<Device> older = Device::open("simulator:sm_80"), newer = Device::open("simulator:sm_90a");
   const auto imageFor = [](const std::shared_ptr<Device> &gpu, const std::string &target) {
     Tensor x = tensor(gpu, {48}, 1), y = tensor(gpu, {48}, 2);
-    return imageOf(*gpu, addKernel, {x, y}, "", target);
+    return makeImage(*gpu, addKernel, {x, y}, "", target);
   };
   const auto sumOn = [](const std::shared_ptr<Device> &gpu, const Kernel &kernel) {
     Tensor x = tensor(gpu, {64}, 3), y = tensor(gpu, {64}, 4);
@@ -117,6 +118,8 @@ TEST_F(Images, AreOnGpusForEqualOrNewerOnes) {
   EXPECT_EQ(sumOn(older, stored({young, old})[0]), std::vector<float>(64, 7));
   expectError([&] { sumOn(older, stored({young})[0]); },
               {"expected code that device 'simulator:sm_80' runs, but '" + path + "' has code for sm_90a"});
+  expectError([&] { sumOn(Device::open("simulator:sm_100a"), stored({young})[0]); },
+              {"expected code that device 'simulator:sm_100a' runs, but '" + path + "' has code for sm_90a"});
   expectError([&] { sumOn(device, stored({young, old})[0]); },
               {"expected code that device 'cpu' runs, but '" + path + "' has code for sm_90a, sm_80"});
 }
@@ -140,7 +143,7 @@ TEST_F(Images, HaveTheirFirstConfigByDefault) {
 TEST_F(Images, AreChosenByTheArguments) {
   Tensor y = tensor({8}, 0), narrow = tensor({8, 4}, 1), wide = tensor({8, 40}, 1), other = tensor({8, 5}, 1);
   const Kernel kernel =
-      stored({imageOf(*device, rowSumsKernel, {narrow, y}), imageOf(*device, rowSumsKernel, {wide, y})})[0];
+      stored({makeImage(*device, rowSumsKernel, {narrow, y}), makeImage(*device, rowSumsKernel, {wide, y})})[0];
   for (int i = 0; i < 2; ++i) {
     launch(*device, kernel, 8, {wide, y});
     EXPECT_EQ(y.downloadFloats(), std::vector<float>(8, 40));
@@ -157,7 +160,7 @@ TEST_F(Images, AreChosenByTheArguments) {
 
 TEST_F(Images, HaveTheNumbersOfViewsThatTheyWereCompiledFor) {
   Tensor x = tensor({16}, 3), bias = tensor({16}, 4), out = tensor({16}, 0);
-  const Kernel kernel = stored({imageOf(*device, biasedKernel, {x, bias, out})})[0];
+  const Kernel kernel = stored({makeImage(*device, biasedKernel, {x, bias, out})})[0];
   launch(*device, kernel, 1, {x, bias, out});
   EXPECT_EQ(out.downloadFloats(), std::vector<float>(16, 7));
   expectError([&] { launch(*device, kernel, 1, {x, std::nullopt, out}); },
@@ -177,8 +180,8 @@ TEST_F(Images, CannotBeTraced) {
 
 TEST_F(Images, OfSeveralFilesCanBeConcatenated) {
   Tensor matrix = tensor({3, 8}, 1), sums = tensor({3}, 1);
-  writeText(path,
-            fileOf({addImage(), addImage("block=4")}) + fileOf({imageOf(*device, rowSumsKernel, {matrix, sums})}));
+  writeText(path, formatImages({addImage(), addImage("block=4")}) +
+                      formatImages({makeImage(*device, rowSumsKernel, {matrix, sums})}));
   const std::vector<Kernel> kernels = loadKernels(path);
   ASSERT_EQ(kernels.size(), 2u);
   EXPECT_EQ(kernels[0].name, "add");
@@ -193,7 +196,7 @@ TEST_F(Images, OfSeveralFilesCanBeConcatenated) {
 // --- Damage ----------------------------------------------------------------------------------------------------------
 
 TEST_F(Images, AreRefusedWhenTheyAreCut) {
-  const std::string file = fileOf({addImage(), addImage("block=4")});
+  const std::string file = formatImages({addImage(), addImage("block=4")});
   for (size_t size = 0; size < file.size(); size += size < 400 || file.size() - size < 20 ? 1 : 97)
     expectError([&] { readImages(file.substr(0, size), path); },
                 {"expected '" + path + "' to be a file of kernels that kilnc --emit=image made, but it "});
@@ -203,7 +206,7 @@ TEST_F(Images, AreRefusedWhenTheyAreCut) {
 }
 
 TEST_F(Images, AreRefusedWhenOneOfThemIsMissing) {
-  const std::string one = fileOf({addImage()}), three = fileOf({addImage(), addImage(), addImage()});
+  const std::string one = formatImages({addImage()}), three = formatImages({addImage(), addImage(), addImage()});
   const size_t size = one.size();
   ASSERT_EQ(three.size(), 3 * size);
   expectError([&] { readImages(three.substr(0, 2 * size), path); }, {"but it lacks 1 at its end"});
@@ -212,7 +215,7 @@ TEST_F(Images, AreRefusedWhenOneOfThemIsMissing) {
 }
 
 TEST_F(Images, AreRefusedWhenAByteIsAltered) {
-  const std::string file = fileOf({addImage()});
+  const std::string file = formatImages({addImage()});
   for (size_t at = 0; at < file.size(); at += at < 400 ? 1 : 31) {
     std::string altered = file;
     altered[at] = static_cast<char>(altered[at] ^ 4);
@@ -222,7 +225,7 @@ TEST_F(Images, AreRefusedWhenAByteIsAltered) {
 }
 
 TEST_F(Images, OfOtherVersionsAndOtherFilesAreRefused) {
-  std::string older = fileOf({addImage()}), newer = older, content = contentOf(older);
+  std::string older = formatImages({addImage()}), newer = older, content = takeContent(older);
   older[7] = '3';
   newer[7] = '5';
   for (const std::string &file : {older, newer})
@@ -240,9 +243,32 @@ TEST_F(Images, OfOtherVersionsAndOtherFilesAreRefused) {
   expectError([&] { loadKernels(folder / "none.kiln"); }, {"none.kiln", "there is none"});
 }
 
+// Facts that would be used as sizes, indices or symbols, in records that are whole.
+TEST_F(Images, AreRefusedWhenTheirFactsContradictEachOther) {
+  const std::vector<void (*)(KernelImage &)> changes = {
+      [](KernelImage &image) { image.kernel = "a.b"; },
+      [](KernelImage &image) { image.counts = {1}; },
+      [](KernelImage &image) { image.parameters[1].kind = Kernel::Parameter::Kind::scalar; },
+      [](KernelImage &image) { image.parameters[1].kind = Kernel::Parameter::Kind::list; },
+      [](KernelImage &image) { image.parameters.pop_back(); },
+      [](KernelImage &image) { image.signature.parameters[0].strides.push_back(1); },
+      [](KernelImage &image) { image.signature.parameters[0].type = static_cast<Type>(std::size(allTypes)); },
+      [](KernelImage &image) { image.signature.parameters[0].alignment = 128; },
+      [](KernelImage &image) { image.signature.disjoint = {{0, 2}}; },
+      [](KernelImage &image) { image.signature.disjoint = {{-1, 0}}; },
+  };
+  for (size_t i = 0; i < changes.size(); ++i) {
+    KernelImage image = addImage();
+    changes[i](image);
+    const std::string file = formatImages({image});
+    expectError([&] { readImages(file, path + std::to_string(i)); },
+                {"expected '" + path + std::to_string(i) + "' to be a file of kernels", "but it is damaged"});
+  }
+}
+
 // Contents with a hash that is right, as no accident makes them.
 TEST_F(Images, OfAnyContentAreReadOrRefused) {
-  const std::string file = fileOf({addImage()}), content = contentOf(file);
+  const std::string file = formatImages({addImage()}), content = takeContent(file);
   const size_t facts = content.size() - addImage().code.size();
   int refused = 0;
   for (size_t at = 0; at < facts; ++at)

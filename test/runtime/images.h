@@ -9,8 +9,8 @@
 namespace kiln::test {
 
 /// The image of a kernel with at most one config field.
-inline KernelImage imageOf(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
-                           const std::string &config = "", const std::string &target = "cpu") {
+inline KernelImage makeImage(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
+                             const std::string &config = "", const std::string &target = "cpu") {
   KernelImage image;
   image.key = digestOf(kernel.name);
   image.kernel = kernel.name;
@@ -26,9 +26,9 @@ inline KernelImage imageOf(Device &device, const Kernel &kernel, const std::vect
 }
 
 /// The content of the one record of a file, and the file with another content, whose hash is right.
-inline std::string contentOf(const std::string &file) { return file.substr(Record::headerBytes); }
+inline std::string takeContent(const std::string &file) { return file.substr(Record::headerBytes); }
 inline std::string withContent(const std::string &file, const std::string &content) {
-  return recordOf(file.substr(8, 64), content);
+  return makeRecord(file.substr(8, 64), content);
 }
 
 } // namespace kiln::test

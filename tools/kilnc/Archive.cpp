@@ -145,7 +145,7 @@ void writeImage(const Kernel &registered, const Kernel &kernel, const ArchiveOpt
   for (TargetCode &code : compileAll(kernel, options))
     images.push_back({code.key, kernel.name, code.target, code.features, config, registered.parameters, kernel.counts,
                       std::move(code.signature), std::move(code.code)});
-  writeOutput(file, fileOf(images));
+  writeOutput(file, formatImages(images));
 }
 
 } // namespace kiln::tools

@@ -4,6 +4,7 @@
 
 #include "dialect/simt/layout/Picture.h"
 #include "lowering/Driver.h"
+#include "runtime/KernelImage.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -122,6 +123,9 @@ static std::vector<Line> linesOf(const Kernel &kernel) {
                      kindOf(parameter), parameter.about});
   for (const Field &field : kernel.fields)
     lines.push_back({fmt::format("{}={}", field.name, field.byDefault), "field", aboutField(field)});
+  for (const KernelImage *const image : findImages(kernel))
+    lines.push_back(
+        {image->target, "code", image->argumentText() + (image->config.empty() ? "" : ", ") + image->configText()});
   return lines;
 }
 
@@ -131,6 +135,8 @@ static std::vector<Line> linesOf(const Kernel &kernel) {
 ///       x       view    (N, C)
 ///       out     view    (N, C)
 ///       rows=4  field   rows a program (tuned among 1, 2, 4, 8, 16, 32)
+///
+/// A kernel of a file of images has a line for each image.
 std::string listOf(const std::vector<const Kernel *> &kernels) {
   std::string list;
   for (const Kernel *kernel : kernels) {
