@@ -35,23 +35,6 @@ func.func @none(%n: i64) attributes {tile.kernel} {
 // CHECK-LABEL: func.func private @declaration(i64)
 func.func private @declaration(i64)
 
-// Buffers that are never alive together share bytes.
-
-// CHECK-LABEL: func.func @one_after_the_other
-// CHECK-SAME: cpu.scratch_bytes = 64 : i64
-func.func @one_after_the_other(%v: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
-  %c0 = arith.constant 0 : index
-  %a = memref.alloca() : memref<16xf32>
-  %b = memref.alloca() : memref<16xf32>
-  %x = memref.load %v[%c0] : memref<?xf32, strided<[1]>>
-  memref.store %x, %a[%c0] : memref<16xf32>
-  %y = memref.load %a[%c0] : memref<16xf32>
-  memref.store %y, %b[%c0] : memref<16xf32>
-  %z = memref.load %b[%c0] : memref<16xf32>
-  memref.store %z, %v[%c0] : memref<?xf32, strided<[1]>>
-  return
-}
-
 // An operation that reads one buffer and writes another needs both at the same time.
 
 // CHECK-LABEL: func.func @same_operation
@@ -258,28 +241,6 @@ func.func @skew() attributes {tile.kernel} {
   memref.store %x, %a[%c0] : memref<1024xf32>
   memref.store %y, %b[%c0] : memref<1024xf32>
   memref.store %z, %c[%c0] : memref<1024xf32>
-  return
-}
-
-// The lowest gap is used first. c and d are alive one after the other, and share 64 bytes after a and b.
-
-// CHECK-LABEL: func.func @gap
-// CHECK-SAME: cpu.scratch_bytes = 320 : i64
-func.func @gap() attributes {tile.kernel} {
-  %c0 = arith.constant 0 : index
-  %f0 = arith.constant 0.0 : f32
-  %a = memref.alloca() : memref<32xf32>
-  %b = memref.alloca() : memref<32xf32>
-  %c = memref.alloca() : memref<16xf32>
-  %d = memref.alloca() : memref<16xf32>
-  memref.store %f0, %a[%c0] : memref<32xf32>
-  memref.store %f0, %b[%c0] : memref<32xf32>
-  memref.store %f0, %c[%c0] : memref<16xf32>
-  %x = memref.load %c[%c0] : memref<16xf32>
-  memref.store %f0, %d[%c0] : memref<16xf32>
-  %y = memref.load %d[%c0] : memref<16xf32>
-  %z = memref.load %a[%c0] : memref<32xf32>
-  %w = memref.load %b[%c0] : memref<32xf32>
   return
 }
 

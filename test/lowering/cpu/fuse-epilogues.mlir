@@ -78,58 +78,6 @@ func.func @later(%a: !v, %c: !v) attributes {tile.disjoint = [array<i64: 0, 1>]}
 // not delayed.
 !flag = memref<?xi32, strided<[1]>>
 
-// CHECK-LABEL: func @behind_acquire
-// CHECK-NOT: cpu.epilogue
-func.func @behind_acquire(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
-  %zero = arith.constant dense<0.0> : !t
-  %one = arith.constant dense<1> : tensor<1xi32>
-  %c0 = arith.constant 0 : i64
-  %x = tile.load %a[%c0, %c0] : !v -> !t
-  %d = tile.dot %x, %x, %zero : !t, !t, !t
-  %0 = tile.atomic_rmw add acquire %one, %f[%c0] : tensor<1xi32>, !flag
-  tile.store %d, %c[%c0, %c0] : !t, !v
-  return
-}
-
-// CHECK-LABEL: func @before_acquire
-// CHECK: cpu.epilogue = array<i1: true>
-func.func @before_acquire(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
-  %zero = arith.constant dense<0.0> : !t
-  %one = arith.constant dense<1> : tensor<1xi32>
-  %c0 = arith.constant 0 : i64
-  %x = tile.load %a[%c0, %c0] : !v -> !t
-  %d = tile.dot %x, %x, %zero : !t, !t, !t
-  tile.store %d, %c[%c0, %c0] : !t, !v
-  %0 = tile.atomic_rmw add acquire %one, %f[%c0] : tensor<1xi32>, !flag
-  return
-}
-
-// CHECK-LABEL: func @behind_release
-// CHECK-NOT: cpu.epilogue
-func.func @behind_release(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
-  %zero = arith.constant dense<0.0> : !t
-  %one = arith.constant dense<1> : tensor<1xi32>
-  %c0 = arith.constant 0 : i64
-  %x = tile.load %a[%c0, %c0] : !v -> !t
-  %d = tile.dot %x, %x, %zero : !t, !t, !t
-  %0 = tile.atomic_rmw add release %one, %f[%c0] : tensor<1xi32>, !flag
-  tile.store %d, %c[%c0, %c0] : !t, !v
-  return
-}
-
-// CHECK-LABEL: func @before_release
-// CHECK: cpu.epilogue = array<i1: true>
-func.func @before_release(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
-  %zero = arith.constant dense<0.0> : !t
-  %one = arith.constant dense<1> : tensor<1xi32>
-  %c0 = arith.constant 0 : i64
-  %x = tile.load %a[%c0, %c0] : !v -> !t
-  %d = tile.dot %x, %x, %zero : !t, !t, !t
-  tile.store %d, %c[%c0, %c0] : !t, !v
-  %0 = tile.atomic_rmw add release %one, %f[%c0] : tensor<1xi32>, !flag
-  return
-}
-
 // CHECK-LABEL: func @behind_acq_rel
 // CHECK-NOT: cpu.epilogue
 func.func @behind_acq_rel(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {

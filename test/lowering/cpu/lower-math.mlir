@@ -27,43 +27,6 @@ func.func @scalar(%x: f32) -> f32 {
   return %0 : f32
 }
 
-// CHECK-LABEL: @cbrt
-// CHECK-NOT: math.cbrt
-// CHECK: return
-func.func @cbrt(%x: vector<8xf64>) -> vector<8xf64> {
-  %0 = math.cbrt %x : vector<8xf64>
-  return %0 : vector<8xf64>
-}
-
-// CHECK-LABEL: @functions
-// CHECK-NOT: math.{{exp|log|tanh|erf|rsqrt|sin|cos|tan|cbrt|asin|acos|atan|acosh|pow}}
-// CHECK: return
-func.func @functions(%x: vector<8xf64>) -> vector<8xf64> {
-  %0 = math.exp %x : vector<8xf64>
-  %1 = math.log %0 : vector<8xf64>
-  %2 = math.log2 %1 : vector<8xf64>
-  %3 = math.tanh %2 : vector<8xf64>
-  %4 = math.erf %3 : vector<8xf64>
-  %5 = math.rsqrt %4 : vector<8xf64>
-  %6 = math.sin %5 : vector<8xf64>
-  %7 = math.cos %6 : vector<8xf64>
-  %8 = math.log1p %7 : vector<8xf64>
-  %9 = math.expm1 %8 : vector<8xf64>
-  %10 = math.log10 %9 : vector<8xf64>
-  %11 = math.erfc %10 : vector<8xf64>
-  %12 = math.asin %11 : vector<8xf64>
-  %13 = math.acos %12 : vector<8xf64>
-  %14 = math.atan %13 : vector<8xf64>
-  %15 = math.sinh %14 : vector<8xf64>
-  %16 = math.cosh %15 : vector<8xf64>
-  %17 = math.asinh %16 : vector<8xf64>
-  %18 = math.acosh %17 : vector<8xf64>
-  %19 = math.atanh %18 : vector<8xf64>
-  %20 = math.powf %19, %x : vector<8xf64>
-  %21 = math.atan2 %20, %x : vector<8xf64>
-  return %21 : vector<8xf64>
-}
-
 // Only for few arguments do more than a few digits of 2/π matter. A branch tests whether any lane has such an argument,
 // and only those lanes take its result.
 // CHECK-LABEL: @angle

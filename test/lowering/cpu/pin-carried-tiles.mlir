@@ -2,20 +2,6 @@
 
 !t = tensor<16x16xf32>
 
-// A product that adds to the carried tile is computed in its buffer.
-// CHECK-LABEL: func @accumulate
-func.func @accumulate(%a: !t, %b: !t, %n: i64) -> !t {
-  %zero = arith.constant dense<0.0> : !t
-  %c0 = arith.constant 0 : i64
-  %c1 = arith.constant 1 : i64
-  // CHECK: } {cpu.in_place = array<i1: true>}
-  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!t) : i64 {
-    %d = tile.dot %a, %b, %acc : !t, !t, !t
-    scf.yield %d : !t
-  }
-  return %r : !t
-}
-
 // The old value may be scaled element by element before the product.
 // CHECK-LABEL: func @rescale
 func.func @rescale(%a: !t, %b: !t, %n: i64) -> !t {

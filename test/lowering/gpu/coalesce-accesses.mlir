@@ -36,15 +36,6 @@ func.func @narrow(%x: memref<8192xbf16> {tile.align = 16 : i64}, %y: memref<8192
   return
 }
 
-// If the extent is unknown, the view may end within a vector. The vector is as wide as with any other extent.
-// CHECK-LABEL: func @extent
-// CHECK: tile.load {{.*}} lane [d0:4 d0:8 d0:16 d0:32 d0:64], {{.*}} simt.ragged, simt.vector = 4 : i64
-func.func @extent(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i64}) attributes {tile.kernel} {
-  %c0 = arith.constant 0 : i64
-  %0 = tile.load %x[%c0] : memref<?xf32, strided<[1]>> -> tensor<1024xf32>
-  return
-}
-
 // If the extent is known and no multiple of the vector, the view ends within a vector.
 // CHECK-LABEL: func @ragged_extent
 // CHECK: tile.load {{.*}} simt.ragged, simt.vector = 4 : i64

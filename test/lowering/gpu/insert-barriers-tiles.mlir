@@ -51,39 +51,6 @@ func.func @tiles(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>) attribute
 
 // -----
 
-#row = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
-#permuted = #simt.layout<64, reg [], lane [d0:32 d0:2 d0:4 d0:8 d0:16], warp [d0:1]>
-
-// A barrier does not order a copy that is still in flight: there is another one between the wait and the read.
-// CHECK-LABEL: func @barrier_before_the_wait
-// CHECK: simt.barrier "shared memory written, then read"
-// CHECK: simt.wait_copies 0
-// CHECK-NEXT: simt.barrier "shared memory written, then read"
-// CHECK-NEXT: simt.read
-func.func @barrier_before_the_wait(%a: memref<?xf32>, %n: i64, %t: tensor<64xf32, #row>)
-    attributes {tile.kernel, tile.warps = 2 : i64} {
-  %ring = simt.buffer {offset = 0 : i64} : memref<256xi8, 3>
-  %other = simt.buffer {offset = 256 : i64} : memref<256xi8, 3>
-  %c0 = arith.constant 0 : i64
-  %c1 = arith.constant 1 : i64
-  %first = arith.constant 0 : i32
-  simt.fetch %a[%c0] to %ring[%first] slot [0, 1] by 1 in <64xf32, d0 [4, 8, 16, 32, 64, 128]> {layout = #row}
-      : memref<?xf32>, memref<256xi8, 3>
-  scf.for %i = %c0 to %n step %c1 : i64 {
-    simt.write %t, %other by vectors in <64xf32, d0 [4, 8, 16, 32, 64, 128]> : tensor<64xf32, #row>, memref<256xi8, 3>
-    %1 = simt.read %other by vectors in <64xf32, d0 [4, 8, 16, 32, 64, 128]>
-        : memref<256xi8, 3> -> tensor<64xf32, #permuted>
-    tile.store %1, %a[%c0] {simt.layout = #permuted} : tensor<64xf32, #permuted>, memref<?xf32>
-    simt.wait_copies 0
-    %2 = simt.read %ring by vectors in <64xf32, d0 [4, 8, 16, 32, 64, 128]>
-        : memref<256xi8, 3> -> tensor<64xf32, #permuted>
-    tile.store %2, %a[%c0] {simt.layout = #permuted} : tensor<64xf32, #permuted>, memref<?xf32>
-  }
-  return
-}
-
-// -----
-
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
 // The slot of a copy in an outer loop is counted from the first iteration of the inner loop, in each outer iteration.

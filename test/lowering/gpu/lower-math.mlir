@@ -12,64 +12,6 @@ func.func @exp2(%x: vector<4xf32>) -> vector<4xf32> {
   return %0 : vector<4xf32>
 }
 
-// CHECK-LABEL: @cbrt
-// CHECK-NOT: math.cbrt
-// CHECK: return
-func.func @cbrt(%x: vector<2xf64>) -> vector<2xf64> {
-  %0 = math.cbrt %x : vector<2xf64>
-  return %0 : vector<2xf64>
-}
-
-// CHECK-LABEL: @functions
-// CHECK-NOT: {{math.(exp|log|tanh|erf|rsqrt|sin|cos|tan|cbrt|asin|acos|atan|acosh|pow)|remf}}
-// CHECK: return
-func.func @functions(%x: vector<2xf64>, %y: f32) -> (vector<2xf64>, f32) {
-  %0 = math.exp %x : vector<2xf64>
-  %1 = math.log %0 : vector<2xf64>
-  %2 = math.log2 %1 : vector<2xf64>
-  %3 = math.tanh %2 : vector<2xf64>
-  %4 = math.erf %3 : vector<2xf64>
-  %5 = math.rsqrt %4 : vector<2xf64>
-  %6 = math.sin %5 : vector<2xf64>
-  %7 = math.cos %6 : vector<2xf64>
-  %8 = math.log1p %7 : vector<2xf64>
-  %9 = math.expm1 %8 : vector<2xf64>
-  %10 = math.log10 %9 : vector<2xf64>
-  %11 = math.erfc %10 : vector<2xf64>
-  %12 = math.asin %11 : vector<2xf64>
-  %13 = math.acos %12 : vector<2xf64>
-  %14 = math.atan %13 : vector<2xf64>
-  %15 = math.sinh %14 : vector<2xf64>
-  %16 = math.cosh %15 : vector<2xf64>
-  %17 = math.asinh %16 : vector<2xf64>
-  %18 = math.acosh %17 : vector<2xf64>
-  %19 = math.atanh %18 : vector<2xf64>
-  %20 = math.powf %19, %x : vector<2xf64>
-  %21 = math.atan2 %20, %x : vector<2xf64>
-  %22 = math.exp %y : f32
-  %23 = math.log %22 : f32
-  %24 = math.log2 %23 : f32
-  %25 = math.tanh %24 : f32
-  %26 = math.erf %25 : f32
-  %27 = math.rsqrt %26 : f32
-  %28 = math.sin %27 : f32
-  %29 = math.cos %28 : f32
-  %30 = math.log1p %29 : f32
-  %31 = math.expm1 %30 : f32
-  %32 = math.log10 %31 : f32
-  %33 = math.erfc %32 : f32
-  %34 = math.asin %33 : f32
-  %35 = math.acos %34 : f32
-  %36 = math.atan %35 : f32
-  %37 = math.sinh %36 : f32
-  %38 = math.cosh %37 : f32
-  %39 = math.asinh %38 : f32
-  %40 = math.acosh %39 : f32
-  %41 = math.atanh %40 : f32
-  %42 = arith.remf %41, %y : f32
-  return %21, %42 : vector<2xf64>, f32
-}
-
 // In f64, an exact square root is followed by an exact division. In f32, a Newton step makes the approximation as
 // accurate, except for 0, infinity and NaN, where the step would give NaN.
 // CHECK-LABEL: @rsqrt
