@@ -50,8 +50,10 @@ static Errors errorsOf(const std::string &text, const std::string &passes) {
   return errors;
 }
 
-/// Whether the text is of a function or a module.
-static bool isWhole(const std::string &text) { return text.starts_with("func.func") || text.starts_with("module"); }
+/// Whether the text is of a function, a module or a global constant.
+static bool isWhole(const std::string &text) {
+  return text.starts_with("func.func") || text.starts_with("module") || text.starts_with("llvm.mlir.global");
+}
 
 /// The errors of an operation with operands of the types that its text names.
 static Errors errorsOf(const std::string &aliases, const std::string &text, const std::string &passes) {
