@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace kiln::tools {
@@ -97,18 +98,35 @@ bool changesResults(const Kernel &kernel, const std::string &config, const std::
 
 // --- Rounds ----------------------------------------------------------------------------------------------------------
 
-/// The lower one of two in the middle: noise makes times longer.
-static double medianOf(std::vector<double> values) {
+/// The lower quartile, and how many times as long the slowest fifth of the values takes as the fastest fifth. Other
+/// programs make times longer and never shorter, so the median of a busy machine says little.
+static Ranked rankedBy(std::vector<double> values, size_t index) {
   std::sort(values.begin(), values.end());
-  return values[(values.size() - 1) / 2];
+  const size_t last = values.size() - 1, fifth = values.size() / 5;
+  return {index, values[last / 4], static_cast<int>(values.size()), values[last - fifth] / values[fifth]};
+}
+
+namespace {
+struct Interval {
+  double low, high;
+};
+} // namespace
+
+/// An interval that has the true lower quartile with a probability of 95 % or so, for values of any distribution: the
+/// number of n values below it is binomial, n / 4 ± √(3 n) / 4, here twice that.
+static Interval quartileWithin(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const double last = static_cast<double>(values.size()) - 1, by = std::sqrt(3 * (last + 1)) / 2;
+  return {values[static_cast<size_t>(std::max(0.0, std::floor(last / 4 - by)))],
+          values[static_cast<size_t>(std::min(last, std::ceil(last / 4 + by)))]};
 }
 
 std::vector<Ranked> search(size_t count, SearchOptions options, const std::function<double(size_t)> &measure,
                            const std::function<bool()> &hasTime) {
-  constexpr int rounds = 9, pairFrom = 5;
+  constexpr int rounds = 9, mostRounds = 500, nearFrom = 4;
   constexpr int dropFrom = 2; // the first round may be wrong about a candidate, on a busy machine
-  constexpr double slowdown = 1.3;
-  std::vector<std::vector<double>> values(count); // for each candidate, a median per round
+  constexpr double slowdown = 1.3, equal = 1.02;
+  std::vector<std::vector<double>> values(count); // for each candidate, the fastest measurement of each round
   std::vector<bool> wasSlow(count);
   std::vector<size_t> alive(count);
   for (size_t i = 0; i < count; ++i)
@@ -117,11 +135,16 @@ std::vector<Ranked> search(size_t count, SearchOptions options, const std::funct
     std::vector<Ranked> ranked;
     for (const size_t i : of)
       if (!values[i].empty())
-        ranked.push_back({i, medianOf(values[i]), static_cast<int>(values[i].size())});
+        ranked.push_back(rankedBy(values[i], i));
     std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked &a, const Ranked &b) { return a.value < b.value; });
     return ranked;
   };
-  for (int round = 1; round <= (options.isExact ? 1 : rounds); ++round) {
+  const auto isDecided = [&](const Ranked &each, const Ranked &best) { // which one is faster, or that both are equal
+    const Interval one = quartileWithin(values[each.index]), other = quartileWithin(values[best.index]);
+    return one.low > other.high || std::max(one.high, other.high) <= equal * std::min(one.low, other.low);
+  };
+  bool isOpen = false; // which one is the fastest
+  for (int round = 1; round <= (options.isExact ? 1 : isOpen ? mostRounds : rounds); ++round) {
     double best = 0; // the best of this round
     for (const size_t i : alive) {
       if (i != 0 && !hasTime())
@@ -131,18 +154,24 @@ std::vector<Ranked> search(size_t count, SearchOptions options, const std::funct
       const double limit = values[i].size() == 1 && wasSlow[i] ? slowdown : 2 * slowdown;
       while (!options.isExact && samples.size() < 3 && (options.exhaustive || best == 0 || samples[0] <= limit * best))
         samples.push_back(measure(i));
-      values[i].push_back(medianOf(samples));
+      values[i].push_back(*llvm::min_element(samples));
       best = best == 0 ? values[i].back() : std::min(best, values[i].back());
     }
     if (!hasTime())
       break;
     const std::vector<Ranked> ranked = rank(alive);
     alive.clear();
+    isOpen = false;
     for (const Ranked &each : ranked) {
+      const size_t place = &each - ranked.data();
       wasSlow[each.index] = each.value > slowdown * ranked[0].value;
-      if (each.index == 0 || options.exhaustive || round < dropFrom ||
-          (!wasSlow[each.index] && (round + 1 < pairFrom || &each - ranked.data() < 2)))
-        alive.push_back(each.index);
+      // A busy machine may double the times of all rounds so far.
+      const double most = round < nearFrom ? 2 * slowdown : place > 1 ? 1 : slowdown;
+      const double low = quartileWithin(values[each.index]).low;
+      if (each.index != 0 && !options.exhaustive && round >= dropFrom && low > most * ranked[0].value)
+        continue;
+      alive.push_back(each.index);
+      isOpen |= place > 0 && !isDecided(each, ranked[0]);
     }
     llvm::sort(alive);
   }
@@ -150,7 +179,7 @@ std::vector<Ranked> search(size_t count, SearchOptions options, const std::funct
   for (size_t i = 0; i < count; ++i)
     all[i] = i;
   std::vector<Ranked> ranked = rank(all);
-  // The best must be among the candidates of all rounds, because the median of few rounds may be low by chance.
+  // The best must be among the candidates of all rounds, because few rounds may be fast by chance.
   int most = 0;
   for (const Ranked &each : ranked)
     most = std::max(most, each.rounds);

@@ -1,6 +1,5 @@
 // Compiles the candidates of a tuner, several at once, and compares their results with the default's.
 
-#include "runtime/Facts.h"
 #include "runtime/Tensor.h"
 #include "tools/kilnc/Tuning.h"
 
@@ -65,31 +64,77 @@ void Tuning::compileAll() {
 
 // --- Comparing -------------------------------------------------------------------------------------------------------
 
-/// Remembers the tensors that any of the candidates writes.
+/// A function from an element's number in row-major order to its index in memory, from the first byte of the range.
+static auto indicesOf(const Arg &arg) {
+  const auto bytes = static_cast<int64_t>(reinterpret_cast<uintptr_t>(arg.ref.data) - rangeOf(arg, nullptr).low);
+  return [first = bytes / bytesOf(arg.ref.type), &tensor = arg.ref](int64_t number) {
+    int64_t index = first;
+    for (size_t d = tensor.extents.size(); d-- > 0; number /= tensor.extents[d])
+      index += number % tensor.extents[d] * tensor.strides[d];
+    return index;
+  };
+}
+
+/// Sets the elements in a tensor's memory to a value that few results have: NaN, −1, the largest unsigned number, or
+/// false and true in turn.
+static void setUnlikely(const Arg &arg, std::vector<char> &memory) {
+  const int64_t size = bytesOf(arg.ref.type);
+  std::vector<char> value(size, -1);
+  if (isFloat(arg.ref.type))
+    fromDoubles({std::numeric_limits<double>::quiet_NaN()}, arg.ref.type, value.data());
+  const auto indexOf = indicesOf(arg);
+  for (int64_t number = 0; number < arg.ref.count(); ++number) {
+    if (arg.ref.type == boolean)
+      value[0] = number % 2;
+    std::memcpy(&memory[indexOf(number) * size], value.data(), size);
+  }
+}
+
+/// Remembers the tensors that any of the candidates writes, with their contents and those before a launch that is
+/// checked. Then a tensor that no candidate reads, not even in part, must not have the right results already: a config
+/// that leaves out some elements would seem right.
 void Tuning::findWritten() {
-  for (size_t i = 0; i < args.size(); ++i)
-    if (args[i].kind == Arg::Kind::tensor && args[i].ref.count() > 0 &&
-        std::any_of(candidates.begin(), candidates.end(), [&](const Candidate &each) {
-          return each.executable && each.executable->signature().parameters[i].written;
-        }))
+  const auto does = [&](size_t i, bool Signature::Parameter::*access) {
+    return args[i].kind == Arg::Kind::tensor && args[i].ref.count() > 0 &&
+           std::any_of(candidates.begin(), candidates.end(), [&](const Candidate &each) {
+             return each.executable && each.executable->signature().parameters[i].*access;
+           });
+  };
+  std::vector<Range> read;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (does(i, &Signature::Parameter::written))
       written.push_back(i);
+    if (does(i, &Signature::Parameter::read))
+      read.push_back(rangeOf(args[i], nullptr));
+  }
   originals = contents();
+  for (const size_t i : written) {
+    const Range range = rangeOf(args[i], nullptr);
+    if (std::any_of(read.begin(), read.end(), [&](const Range &other) { return range.overlaps(other); }))
+      continue;
+    std::vector<char> memory = download(range);
+    setUnlikely(args[i], memory);
+    device.upload(reinterpret_cast<void *>(range.low), memory.data(), std::ssize(memory));
+  }
+  unlikely = contents();
+}
+
+std::vector<char> Tuning::download(const Range &range) const {
+  std::vector<char> memory(range.high - range.low);
+  device.download(memory.data(), reinterpret_cast<const void *>(range.low), std::ssize(memory));
+  return memory;
 }
 
 Tuning::Contents Tuning::contents() const {
   Contents all;
-  for (const size_t i : written) {
-    const Range range = rangeOf(args[i], nullptr);
-    all.emplace_back(range.high - range.low);
-    device.download(all.back().data(), reinterpret_cast<const void *>(range.low), std::ssize(all.back()));
-  }
+  for (const size_t i : written)
+    all.push_back(download(rangeOf(args[i], nullptr)));
   return all;
 }
 
-void Tuning::restore() {
-  for (size_t i = 0; i < originals.size(); ++i)
-    device.upload(reinterpret_cast<void *>(rangeOf(args[written[i]], nullptr).low), originals[i].data(),
-                  std::ssize(originals[i]));
+void Tuning::upload(const Contents &all) {
+  for (size_t i = 0; i < all.size(); ++i)
+    device.upload(reinterpret_cast<void *>(rangeOf(args[written[i]], nullptr).low), all[i].data(), std::ssize(all[i]));
 }
 
 /// The difference of two results, relative to the largest element, that the order of a sum may make: 8 ulps of f32, in
@@ -115,19 +160,12 @@ Tuning::Difference Tuning::differenceOf(const Contents &got, const Expected &exp
       continue; // else only bytes between the elements may differ, which are not of the tensor
     const TensorRef &tensor = args[written[i]].ref;
     const int64_t size = bytesOf(tensor.type);
-    const int64_t first =
-        static_cast<int64_t>(reinterpret_cast<uintptr_t>(tensor.data) - rangeOf(args[written[i]], nullptr).low) / size;
+    const auto indexOf = indicesOf(args[written[i]]);
     const auto placeOf = [&](int64_t number) { // of an element, in row-major order
       std::vector<int64_t> place(tensor.extents.size());
       for (size_t d = place.size(); d-- > 0; number /= tensor.extents[d])
         place[d] = number % tensor.extents[d];
       return place;
-    };
-    const auto indexOf = [&](int64_t number) { // in memory
-      int64_t index = first;
-      for (size_t d = tensor.extents.size(); d-- > 0; number /= tensor.extents[d])
-        index += number % tensor.extents[d] * tensor.strides[d];
-      return index;
     };
     const std::vector<double> values = toDoubles(got[i].data(), tensor.type, std::ssize(got[i]) / size),
                               wanted = toDoubles(want.data(), tensor.type, std::ssize(want) / size);
@@ -154,9 +192,9 @@ Tuning::Difference Tuning::differenceOf(const Contents &got, const Expected &exp
   return rounding;
 }
 
-/// Launches a candidate on fresh memory; returns the difference of its result, if `expected` is given.
+/// Launches a candidate on the memory for checks; returns the difference of its result, if `expected` is given.
 Tuning::Difference Tuning::checkOne(Candidate &candidate, const Expected *expected) {
-  restore();
+  upload(unlikely);
   device.launch(*candidate.executable, candidate.grid, args);
   device.synchronize();
   if (isPredicted())
@@ -217,7 +255,7 @@ void Tuning::checkAll() {
     faults += fmt::format("if the number of programs depends on a field, {}; if a field changes results, mark it with "
                           ".changing() and pass {}\n",
                           options.names.grid, options.names.variesResults);
-  restore();
+  upload(originals);
 }
 
 } // namespace kiln::tools

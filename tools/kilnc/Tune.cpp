@@ -36,7 +36,7 @@ Tuning::~Tuning() {
   if (isPredicted())
     simulator->setCounting(false);
   try {
-    restore();
+    upload(originals);
   } catch (const Error &) { // the device failed, which was reported before
   }
 }
@@ -113,6 +113,8 @@ std::string Tuning::table(const std::vector<Ranked> &ranked) const {
   std::string text = fmt::format("{} on {}, {}\n", kernel.name, deviceKey(device), argumentsKey(kernel, args));
   if (isPredicted())
     text += fmt::format("times are predicted for {}\n", rates->name);
+  if (ranked[0].varied >= 1.2)
+    text += fmt::format("times varied by a factor of {:.1f}: the machine is busy\n", ranked[0].varied);
   const auto line = [&](const Ranked &each, const std::string &mark) {
     return fmt::format("{:>12.2f} {:<6} {}{}\n", each.value, unit(), candidates[each.index].config, mark);
   };

@@ -36,11 +36,12 @@ Candidates candidatesOf(const Kernel &kernel, const std::string &fixed, const Ta
 /// Whether a config of candidatesOf() gives a field that changes results another value than the first config.
 bool changesResults(const Kernel &kernel, const std::string &config, const std::string &byDefault);
 
-/// A candidate with the median of its rounds.
+/// A candidate with the value of its rounds.
 struct Ranked {
   size_t index = 0;
   double value = 0;
   int rounds = 0;
+  double varied = 1; // the slow rounds (80 % are faster) by the fast ones (20 % are faster)
 };
 
 /// The options of a search.
@@ -50,10 +51,12 @@ struct SearchOptions {
 };
 
 /// Measures candidates 0 to `count` - 1 in rounds, one after the other, and ranks those that were measured: the fastest
-/// first, of equals the first. A round takes the median of three measurements of a candidate. Candidates with more than
-/// 1.3 times the time of the best are dropped after round 2, 3 or 4, and from round 5 on two are left; the first, the
-/// default, always stays. These get 9 rounds. An exact measure gets one round of one measurement. When `hasTime` says
-/// no, the search ends, and candidates that were not measured are left out.
+/// first, of equals the first. A round takes the fastest of three measurements of a candidate. Its value is the lower
+/// quartile of its rounds, because other programs make times longer and never shorter. After round 2 and 3, candidates
+/// are dropped whose rounds all took over 2.6 times the value of the best, since a busy machine may double times; from
+/// round 4 on, those whose rounds all took longer (the second best: 1.3 times). The first, the default, always stays.
+/// There are 9 rounds, and more until the values differ clearly or by less than 2 %. An exact measure gets one round of
+/// one measurement. When `hasTime` says no, the search ends, and candidates that were not measured are left out.
 std::vector<Ranked> search(size_t count, SearchOptions options, const std::function<double(size_t)> &measure,
                            const std::function<bool()> &hasTime);
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/Compile.h"
+#include "runtime/Facts.h"
 #include "tools/kilnc/Measure.h"
 #include "tools/kilnc/Tune.h"
 
@@ -51,8 +52,9 @@ private:
   void findWritten();
   void checkAll();
   Difference checkOne(Candidate &candidate, const Expected *expected);
+  std::vector<char> download(const Range &range) const;
   Contents contents() const;
-  void restore();
+  void upload(const Contents &all);
   Difference differenceOf(const Contents &got, const Expected &expected) const;
   void dropSlow();
   /// Whether times are predictions, on a simulator, and not measured.
@@ -72,8 +74,8 @@ private:
   const double begun = secondsNow();
   const std::set<std::pair<int, int>> buckets;
   std::vector<Candidate> candidates;
-  std::vector<size_t> written; // arguments that a candidate writes
-  Contents originals;
+  std::vector<size_t> written;  // arguments that a candidate writes
+  Contents originals, unlikely; // the second before a launch that is checked
   std::string leftOut, faults;
   Measure measure;
   const bench::MachineRates *const rates; // of the device's GPU; null: there is no prediction

@@ -33,6 +33,14 @@ with kiln.open("simulator:sm_80"):
     kernels.scale[programs](x, out, **best)
 assert list(out) == [3 * i for i in range(N)]
 
+# A config that leaves out elements is wrong, also where the array has the right results before, and where it is read.
+fixed, half = kiln.cdiv(N, 32), [{"block": 16}]
+with kiln.open("simulator:sm_80"):
+    missing = "config block=16: expected the result of the default config, 4512 at (1504) of 'out', but got "
+    fails(lambda: kernels.scale.tune(x, out, grid=fixed, configs=half), missing + "nan")
+    fails(lambda: kernels.scale.tune(x, x, grid=fixed, configs=half), missing + "1504")
+assert list(out) == [3 * i for i in range(N)] and list(x) == list(range(N))
+
 # A field that is given keeps its value; configs may be listed; the default is one of them.
 with kiln.open("simulator:sm_80"):
     assert kernels.scale.tune(x, out, grid=programs, block=64) == {"block": 64, "twice": 0}
