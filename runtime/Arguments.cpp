@@ -125,6 +125,11 @@ static void checkFits(const Executable &executable, size_t i, const Arg &arg, vo
   const bool isView = arg.kind != Arg::Kind::scalar;
   if (isView)
     checkView(kernel, parameter.name, i, arg, workspace);
+  for (size_t d = 0; isView && parameter.written && d < arg.ref.extents.size(); ++d)
+    if (arg.ref.strides[d] == 0 && arg.ref.extents[d] > 1 && arg.ref.count() > 0)
+      throw Error(fmt::format("kernel '{}': expected {}, which the kernel writes, to have no stride 0, but dimension "
+                              "{} of {} has",
+                              kernel, calledArgument(parameter.name, i), d, textOf(arg)));
   const auto wrong = [&](const std::string &expected, const std::string &got) {
     return Error(fmt::format("kernel '{}': expected {} to {}, as it was compiled for, but got {}", kernel,
                              calledArgument(parameter.name, i), expected, got));

@@ -92,6 +92,19 @@ TEST_P(LaunchChecks, RefuseNegativeExtents) {
   expectRefused(view({0, (int64_t{1} << 56) + 1}, {0, 0}), "to have extents from 0 to 2^56, but got");
 }
 
+// Positions that are one element may only be read. Where an extent is at most 1, or no element is there, a stride of 0
+// repeats nothing.
+TEST_P(LaunchChecks, RefuseToWriteRepeatedElements) {
+  onEveryWay({view({16, 16}, {0, 1}), x}, [&](const std::function<void()> &way) {
+    expectError(way,
+                {"kernel 'adding': expected 'out', which the kernel writes, to have no stride 0, but dimension 0 of "
+                 "f32[16x16] has"});
+  });
+  for (const std::vector<Arg> &fine :
+       {std::vector<Arg>{x, view({16, 16}, {0, 1})}, {view({1, 16}, {0, 1}), x}, {view({16, 0}, {0, 1}), x}})
+    onEveryWay(fine, [](const std::function<void()> &way) { EXPECT_NO_THROW(way()); });
+}
+
 // Strides of 0 make many elements of little memory; an extent of 0 makes none of much.
 TEST_P(LaunchChecks, RefuseByteCountsBeyond64Bits) {
   const std::string said = "to take less than 2^63 bytes, but got f32[";

@@ -50,10 +50,10 @@ static std::string interfaceOf(const ArchivedKernel &kernel, const std::string &
     text += fmt::format("  {{{}, \"{}\", offsetof({}_arguments, {}), {}, {}, ", quoted(kernel.kernel.called(i)),
                         nameOf(each.type), kernel.name, fieldOf(kernel.kernel, i), bytesOf(each.type),
                         each.isView ? static_cast<int>(each.extents.size()) : -1);
-    text += each.isView
-                ? fmt::format("{{{}}}, {{{}}}, {}, {:d}, {:d}, {:d}}},\n", listOf(each.extents), listOf(each.strides),
-                              each.alignment, each.stridesBy16, each.extentBy16, each.fits32)
-                : "{0}, {0}, 1, 0, 0, 0},\n";
+    text += each.isView ? fmt::format("{{{}}}, {{{}}}, {}, {:d}, {:d}, {:d}, {:d}}},\n", listOf(each.extents),
+                                      listOf(each.strides), each.alignment, each.stridesBy16, each.extentBy16,
+                                      each.fits32, each.written)
+                        : "{0}, {0}, 1, 0, 0, 0, 0},\n";
   }
   text += fmt::format("}};\nstatic const struct slot {}_slots[] = {{\n", kind);
   static constexpr const char *kinds[] = {"SLOT_POINTER", "SLOT_EXTENT", "SLOT_STRIDE", "SLOT_SCALAR"};

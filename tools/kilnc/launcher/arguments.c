@@ -89,6 +89,8 @@ static const char *check_view(const struct parameter *parameter, struct view *vi
       return wrong(parameter, view, "have extent %" PRId64 " in dimension %d", parameter->extents[i], i);
     if (parameter->strides[i] != DYNAMIC && parameter->strides[i] != view->strides[i] && view->extents[i] > 1)
       return wrong(parameter, view, "have stride %" PRId64 " in dimension %d", parameter->strides[i], i);
+    if (parameter->is_written && view->strides[i] == 0 && view->extents[i] > 1 && view->high > view->low)
+      return wrong(parameter, view, "have no stride 0 in dimension %d, because the kernel writes it", i);
     if (parameter->strides_by_16 && i < last && view->strides[i] % 16 != 0)
       return wrong(parameter, view, "have a stride divisible by 16 in dimension %d", i);
     if (parameter->fits_32 && view->extents[i] > (int64_t)1 << SMALL_EXTENT_BITS)

@@ -12,7 +12,7 @@ struct parameter {
   int rank;             /* of a view; -1 for a scalar */
   int64_t extents[MOST_RANK], strides[MOST_RANK];
   int64_t alignment;
-  int strides_by_16, extent_by_16, fits_32;
+  int strides_by_16, extent_by_16, fits_32, is_written;
 };
 enum slot_kind { SLOT_POINTER, SLOT_EXTENT, SLOT_STRIDE, SLOT_SCALAR };
 struct slot {

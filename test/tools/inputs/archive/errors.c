@@ -23,6 +23,7 @@ int main(int argc, char **argv) {
   const scale_arguments right = {{x, {64, 64}, {64, 1}}, {y, {64, 64}, {64, 1}}, 0.5f, 1};
   WRONG(a.x.extents[1] = 63);
   WRONG(a.y.strides[1] = 2);
+  WRONG(a.y.strides[0] = 0);
   WRONG(a.x.extents[0] = -1);
   WRONG(a.x.extents[0] = ((int64_t)1 << 56) + 1);
   WRONG(a.x.extents[0] = (int64_t)1 << 56);
