@@ -25,6 +25,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 
@@ -141,6 +142,22 @@ static Specialisation specialise(const Request &request, const FactWords &words)
 
 // --- Tracing and lowering -------------------------------------------------------------------------------------------
 
+/// Lines about the views whose rank is not that of the shape in their registration, `(N, C)`.
+static std::string hintForRanks(const Kernel &kernel, const Specialisation &facts) {
+  std::string hint;
+  for (size_t i = 0; i < facts.args.size() && kernel.batches.empty(); ++i) {
+    const std::string &about = kernel.parameters[i].about;
+    const size_t end = about.find(')');
+    if (!facts.args[i].isView || !about.starts_with("(") || end == std::string::npos)
+      continue;
+    const Shape &extents = facts.args[i].extents;
+    if (std::count(about.begin(), about.begin() + static_cast<ptrdiff_t>(end), ',') + 1 != std::ssize(extents))
+      hint += fmt::format("\nhint: {} is {}[{}], but the kernel declares it as {}", kernel.called(i),
+                          nameOf(facts.args[i].type), textOf(extents), about.substr(0, end + 1));
+  }
+  return hint;
+}
+
 /// A hint for an error in a kernel: a double next to f32 views is usually a mistake.
 static std::string hintFor(const Kernel &kernel, const Specialisation &facts) {
   std::string hint;
@@ -168,7 +185,8 @@ static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Spe
   const lowering::ErrorCollector errors(&result->context->context);
   result->traced = trace(result->context->context, kernel, facts, config, /*verifies=*/false);
   if (!result->traced.module)
-    throw Error(errors.text().substr(0, errors.text().find_last_not_of('\n') + 1) + hintFor(kernel, facts));
+    throw Error(errors.text().substr(0, errors.text().find_last_not_of('\n') + 1) + hintFor(kernel, facts) +
+                hintForRanks(kernel, facts));
   return result;
 }
 

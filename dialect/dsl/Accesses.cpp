@@ -214,7 +214,8 @@ static mlir::Value storedValue(Call &call, const View &view, const At &value) {
   mlir::Value stored = call.valueAs(value, view.type());
   if (stored && elementOf(stored) != view.type())
     return call.expected() << "a tile of the view's type " << nameOf(view.type()) << ", but got " << describe(stored)
-                           << "; use cast()";
+                           << "; use cast(), or launch with " << call.tracer.kernel.called(view.index()) << " of type "
+                           << nameOf(elementOf(stored));
   return stored;
 }
 

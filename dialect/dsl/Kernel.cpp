@@ -159,8 +159,11 @@ static void parseFields(const FieldWords &words, const std::vector<Field> &field
   for (llvm::StringRef item : items) {
     auto [name, value] = item.split('=');
     name = name.trim();
-    if (!item.contains('='))
-      throw Error("expected 'name=value'" + where + ", but got '" + shown(item.str()) + "'");
+    if (!item.contains('=')) {
+      const auto [before, after] = item.split(':');
+      throw Error("expected 'name=value'" + where + ", but got '" + shown(item.str()) + "'" +
+                  (after.empty() ? "" : "; did you mean '" + shown((before + "=" + after).str()) + "'?"));
+    }
     auto at = std::find_if(fields.begin(), fields.end(), [&](const Field &f) { return name == f.name; });
     if (at == fields.end())
       throw unknownField(words, fields, shown(name.str()));

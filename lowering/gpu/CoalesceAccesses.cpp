@@ -355,7 +355,10 @@ static std::string whyNoMultiples(ArrayRef<Limit> limits, int64_t wanted) {
   }
   if (count)
     unknown += std::string(" would have to be known as ") + (count > 1 ? "multiples" : "a multiple") + " of " +
-               std::to_string(wanted) + (ofStride ? " (write the extents that follow as numbers in --args)" : "");
+               std::to_string(wanted) +
+               (ofStride ? " (strides are known as multiples of 16 alone: in --args, write the extents that follow as "
+                           "numbers whose product 16 divides)"
+                         : "");
   if (known.empty() && unknown.empty())
     return "there is no more for each thread";
   return known + (known.empty() || unknown.empty() ? "" : ", and ") + unknown;

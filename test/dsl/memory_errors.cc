@@ -102,7 +102,7 @@ void padding(View a) {
 const ErrorCase paddingCase("Views", "PaddingOfIntegers", padding, {integers});
 
 void storedType(View a) {
-  // expected-error@+1 {{'store' expected a tile of the view's type bf16, but got f32[4]; use cast()}}
+  // expected-error@+1 {{view's type bf16, but got f32[4]; use cast(), or launch with argument 0 of type f32}}
   store(a, {0, 0}, zeros(f32, {4}));
   // expected-error@+1 {{'store' expected a tile of the view's type bf16, but got f32[4x4]; use cast()}}
   store(a, {iota(4), 0}, zeros(f32, {4, 4}));

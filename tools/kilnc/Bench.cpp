@@ -79,7 +79,8 @@ SizeBench::SizeBench(const std::vector<BenchLine> &lines, const BenchOptions &op
                                      parseRunArguments(*lines[0].kernel, sweep.replacedIn(options.args, size)), quiet),
       measure(*device) {
   for (const BenchLine &line : lines) {
-    const std::string found = line.config.empty() ? tuned(*device, *line.kernel, memory.args) : "";
+    const bool asks = line.config.empty() && line.usesFindings;
+    const std::string found = asks ? tuned(*device, *line.kernel, memory.args) : "";
     const std::string &config = line.config.empty() ? found : line.config;
     Prepared one;
     one.label = labelOf(line, found);

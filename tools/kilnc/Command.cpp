@@ -203,7 +203,12 @@ static void checkRun(const CLI::App &app, const Options &options) {
       if (!fine && option->count() > 0 && llvm::is_contained(flags, option->get_name()))
         throw Error(fmt::format("{} {}", option->get_name(), what));
   };
-  expect(!launches, "is not supported with " + mode, {"--emit", "--generic", "--target", "--explain", "--name"});
+  const std::string device = (options.target.starts_with("sm_")   ? "simulator:"
+                              : options.target.starts_with("cpu") ? ""
+                                                                  : "cpu:") +
+                             options.target;
+  expect(!launches, fmt::format("is not supported with {}; use --device={}", mode, device), {"--target"});
+  expect(!launches, "is not supported with " + mode, {"--emit", "--generic", "--explain", "--name"});
   expect(!options.run, "is not supported with --run", {"-o", "--tune", "--bench"});
   expect(!options.tune, "is not supported with --tune", {"--report", "--bench"});
   expect(!options.isBench, "is not supported with --bench", {"--report", "-o"});
@@ -262,6 +267,9 @@ static void bench(const Options &options) {
       line.kernel = chosen.user ? &choose(chosen.user->kernels(), peer.kernel, "'" + options.file + "'")
                                 : &choose(kernels(), peer.kernel, "kilnc");
     }
+    // A finding names a kernel and no file. It is for the kernel that comes first, not for its namesake in another
+    // file.
+    line.usesFindings = peer.file.empty() || line.kernel->name != chosen.registered->name;
     line.kernel = expandArguments(*line.kernel, options.args).kernel;
     lines.push_back(std::move(line));
   }

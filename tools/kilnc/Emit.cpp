@@ -37,9 +37,15 @@ std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, c
   const auto backend = lowering::openBackend(target); // throws for an unknown name
   const bool isGpu = target.starts_with("sm_");
   const std::vector<std::string> stages = stagesOf(isGpu);
-  if (std::find(stages.begin(), stages.end(), stage) == stages.end())
-    throw Error(fmt::format("expected --emit to be one of {} for --target={}, but got '{}'", fmt::join(stages, ", "),
-                            target, stage));
+  const auto has = [&](const std::vector<std::string> &names) {
+    return std::find(names.begin(), names.end(), stage) != names.end();
+  };
+  if (!has(stages))
+    throw Error(fmt::format("expected --emit to be one of {} for --target={}, but got '{}'{}", fmt::join(stages, ", "),
+                            target, stage,
+                            !has(stagesOf(!isGpu)) ? ""
+                            : isGpu                ? ", which requires a CPU, --target=cpu"
+                                                   : ", which requires a GPU, such as --target=sm_90a"));
   if (isGpu && oracle)
     throw Error(fmt::format("--generic requires a CPU as --target, but got '{}'", target));
   const std::string variant = isGpu ? ":cubin" : ":generic";

@@ -38,6 +38,7 @@ struct BenchLine {
   std::string label; // as the command line spells it; empty for the kernel of --kernel without a config
   const Kernel *kernel = nullptr;
   std::string config, grid;
+  bool usesFindings = true; // without a config, that of KILN_FINDINGS
 };
 
 /// The other options of --bench. The first line is the baseline.
@@ -55,7 +56,8 @@ struct BenchReport {
   std::optional<Error> error;
 };
 
-/// Measures all lines at all sizes. A line without a config takes that of KILN_FINDINGS for its arguments. Writes the
+/// Measures all lines at all sizes. A line without a config takes that of KILN_FINDINGS for its arguments,
+/// if it uses findings. Writes the
 /// files of the options for the sizes that did not fail. Throws Error if there is none.
 BenchReport benchmark(const std::vector<BenchLine> &lines, const BenchOptions &options);
 

@@ -108,6 +108,30 @@ static void expectMatrix(const char *name, const char *operand, const TensorRef 
     throw Error(fmt::format("'{}': expected '{}' of rank 2, but got shape {}", name, operand, textOf(tensor.extents)));
 }
 
+/// Throws Error unless a (M, K) · b (K, N), or one of each in a batch (B, M, K), is out (M, N), in the caller's shapes.
+static void expectProduct(const TensorRef &a, const TensorRef &b, const TensorRef &out) {
+  const bool isBatch = a.rank() == 3;
+  if (!isBatch)
+    expectMatrix("matmul", "a", a);
+  if (!isBatch || b.rank() != 3)
+    expectMatrix("matmul", "b", b);
+  else if (a.extents[0] != b.extents[0])
+    throw Error(
+        fmt::format("'matmul': expected equal batches, but got {} and {}", textOf(a.extents), textOf(b.extents)));
+  const std::string batch = isBatch ? fmt::format("{}, ", a.extents[0]) : "";
+  const auto wrong = [](const char *operand, const std::string &shape, const TensorRef &got) {
+    return Error(fmt::format("'matmul': expected '{}' of shape ({}), but got ({})", operand, shape,
+                             fmt::join(got.extents, ", ")));
+  };
+  const int64_t M = a.extents[a.rank() - 2], K = a.extents[a.rank() - 1], N = b.extents[b.rank() - 1];
+  if (b.extents[b.rank() - 2] != K)
+    throw wrong("b", fmt::format("{}{}, N", b.rank() == 3 ? batch : "", K), b);
+  Shape shape = a.extents;
+  shape.back() = N;
+  if (out.extents != shape)
+    throw wrong("out", fmt::format("{}{}, {}", batch, M, N), out);
+}
+
 namespace {
 /// Two matrices in a layout of kernels/matmul.h.
 struct Factors {
@@ -137,6 +161,7 @@ static Target targetFor(const Device &device, const Options &options) {
 
 static Plan multiply(const Target &target, const TensorRef &a, const TensorRef &b, const TensorRef &out,
                      bool accumulate) {
+  expectProduct(a, b, out);
   if (a.rank() == 3) // a batch of products
     return vmap(
         [&](const std::vector<TensorRef> &one) {

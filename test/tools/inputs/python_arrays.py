@@ -181,6 +181,20 @@ def refusals(torch):
     fails(lambda: kiln.ops.cross_entropy(x, indices, reduction="max"), "cross_entropy: expected 'reduction' out of mean, sum, none, but got max")
     fails(lambda: kiln.ops.cross_entropy(x, x), "cross_entropy: expected 'target' of int32 or int64, but got float32")
     fails(lambda: kiln.ops.embedding(indices.float(), x), "embedding: expected 'input' of int32 or int64, but got float32")
+    fails(lambda: kiln.ops.matmul(x, torch.randn(8, 5).t()), "'matmul': expected 'b' of shape (8, N), but got (5, 8)")
+    fails(lambda: kiln.ops.matmul(torch.randn(8, 4).t(), torch.randn(5, 6)), "'matmul': expected 'b' of shape (8, N), but got (5, 6)")
+
+    # A launch names the kernel and the argument.
+    axpy = kiln.load(sys.argv[2]).axpy
+    y = torch.zeros(8)
+    fails(lambda: axpy[1](x.to_sparse(), y, 0.5), "kernel 'axpy': argument 'x': expected a PyTorch tensor with memory of its elements, but got one of layout torch.sparse_coo")
+    fails(lambda: axpy[1](y, y, torch.tensor(0.5)), "expected 'alpha' to be a scalar, but got f32[1]\nhint: alpha is a Tensor; pass alpha.item()")
+    fails(lambda: axpy[1](y, torch.zeros(1).expand(8), 0.5), "kernel 'axpy': expected 'y', which the kernel writes, to have no stride 0, but dimension 0 of f32[8] has")
+    for what, call in (("f64", lambda: axpy[1](y, y.double(), 0.5)), ("i32", lambda: axpy[1](y.int(), y.int(), y.int()))):
+        try:
+            call()
+        except kiln.Error as error:
+            assert "y.float()" not in str(error), (what, error)  # a copy, which the caller would not see
 
 
 def autocast(torch):

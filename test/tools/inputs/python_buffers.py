@@ -1,6 +1,7 @@
 """The Python package on buffers alone: launches, operators, and the texts of errors. `python_buffers.py KERNELS`."""
 
 import array
+import math
 import os
 import sys
 import tempfile
@@ -40,6 +41,19 @@ assert rows.shape == (1000, 3) and abs(sum(rows[7, i] for i in range(3)) - 1) < 
 assert kiln.ops.add(memoryview(x)[::2], memoryview(y)[::2])[5] == x[10] + y[10]
 product = kiln.ops.matmul(matrix, memoryview(array.array("f", [1, 0, 0, 1, 1, 1])).cast("B").cast("f", (3, 2)))
 assert [product[2, 0], product[2, 1]] == [6 + 8, 7 + 8], product.tolist()[2]
+
+
+
+def zeros(*shape):
+    return memoryview(bytes(4 * math.prod(shape))).cast("f", shape)
+
+
+fails(lambda: kiln.ops.matmul(zeros(4, 8), zeros(5, 8)), "'matmul': expected 'b' of shape (8, N), but got (5, 8)")
+fails(lambda: kiln.ops.matmul(zeros(2, 4, 8), zeros(2, 5, 8)), "'matmul': expected 'b' of shape (2, 8, N), but got (2, 5, 8)")
+fails(lambda: kiln.ops.matmul(zeros(2, 4, 8), zeros(3, 8, 5)), "'matmul': expected equal batches, but got 2x4x8 and 3x8x5")
+fails(lambda: kiln.ops.matmul(zeros(4, 8), zeros(2, 8, 5)), "'matmul': expected 'b' of rank 2, but got shape 2x8x5")
+fails(lambda: kiln.ops.run("matmul", [zeros(4, 8), zeros(8, 5), memoryview(bytearray(80)).cast("f", (5, 4))]), "'matmul': expected 'out' of shape (4, 5), but got (5, 4)")
+fails(lambda: kiln.ops.add(zeros(2, 3), zeros(3, 2)), "add: expected 'other' of shape (2, 3), but got (3, 2)")
 parameters, m, v = (array.array("f", [1.0, 2.0]) for _ in range(3))
 kiln.ops.adamw(parameters, array.array("f", [0.5, -0.5]), m, v, step=1, lr=0.1)
 assert parameters[0] < 1 and parameters[1] > 1.9, parameters
@@ -58,6 +72,14 @@ fails(lambda: axpy[3](x, "y", 0.5), "argument 'y': expected an array or a number
 fails(lambda: axpy(x, y, 0.5), "kernel 'axpy': a launch requires a grid; write kernel[grid]", TypeError)
 fails(lambda: axpy[1, 1, 1, 1](x, y, 0.5), "a grid of 1 to 3 extents, but got 4")
 fails(lambda: axpy[-1](x, y, 0.5), "grid")
+fails(lambda: axpy[2.5](x, y, 0.5), "kernel 'axpy': expected whole numbers in the grid, but got 2.5; use kiln.cdiv")
+fails(lambda: axpy[lambda config: (1, N / config["block"])](x, y, 0.5), "in the grid, but got 1, 2.9296875; use kiln.cdiv")
+fails(lambda: axpy[lambda config: config["blok"]](x, y, 0.5), "kernel 'axpy' has no config field 'blok'; did you mean 'block'?")
+fails(lambda: axpy[3]([1.0, 2.0], y, 0.5), "kernel 'axpy': expected 'x' to be a tensor, but got a list of 2")
+fails(lambda: axpy[3]({}, y, 0.5), "kernel 'axpy': argument 'x': expected an array or a number, but got dict")
+fails(lambda: axpy[3](matrix, y, 0.5), "for a view of rank 2, but got 1\nhint: 'x' is f32[1000x3], but the kernel declares it as (N)")
+fails(lambda: axpy[3](x, array.array("i", range(N)), 0.5), "the view's type i32, but got f32[1024]; use cast(), or launch with 'y' of type f32")
+fails(lambda: kiln.ops.softmax([[1.0, 2.0]]), "expected an array, but got list")
 before = list(y)
 axpy[5, 0](x, y, alpha=0.5)  # no programs
 assert list(y) == before

@@ -51,7 +51,7 @@ texts = [
     (error(total, [x], 0.5, memoryview(y).toreadonly()), "kernel 'total': expected memory that may be written"),
 ]
 for got, want in texts:
-    assert got.startswith(want), (got, want)
+    assert want in got, (got, want)
 
 # A hint calls a view of a list by its number.
 doubles = array("d", [1, 2, 3, 4])

@@ -125,6 +125,17 @@ def _text_of(fields):
 _MISSING = object()  # in the place of an argument that is not given
 
 
+class _Config(dict):
+    """The config of a kernel, as a grid that is a function gets it."""
+
+    def __init__(self, kernel, fields):
+        super().__init__(fields)
+        self._kernel = kernel
+
+    def __missing__(self, name):
+        self._kernel._config_text(f"{name}=".encode())  # an error
+
+
 class Kernel:
     """A kernel of a library. `kernel[grid](arguments…)` launches it; grid is a number or up to three, or a function that
     gives them for the config, a dictionary from field to number (to text for an enum)."""
@@ -182,26 +193,37 @@ class Kernel:
     def _extents(self, grid, config):
         """The numbers of programs for a config, as the C interface has them."""
         if callable(grid):
-            grid = grid({**self.config, **{name: _value_of(x) if isinstance(x, str) else x for name, x in config.items()}})
+            given = {name: _value_of(x) if isinstance(x, str) else x for name, x in config.items()}
+            grid = grid(_Config(self, {**self.config, **given}))
         grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
         if not 1 <= len(grid) <= 3:
             raise Error(f"kernel '{self.name}': expected a grid of 1 to 3 extents, but got {len(grid)}")
-        extents = array.array("q", (*grid, 1, 1)[:3])
+        try:
+            extents = array.array("q", (*grid, 1, 1)[:3])
+        except TypeError:
+            text = ", ".join(map(str, grid))
+            raise Error(f"kernel '{self.name}': expected whole numbers in the grid, but got {text}; use kiln.cdiv") from None
         if 0 in extents[1:] and min(extents) == 0:  # no programs, which the C interface spells with 0 on axis 0 alone
             extents = array.array("q", (0, 1, 1))
         return extents
 
+    def _packed(self, values):
+        try:
+            return _c.Arguments(values, self.arguments)
+        except Error as error:
+            raise Error(f"kernel '{self.name}': {error}") from None
+
     def _launch(self, grid, arguments, named):
         values, config = self._values(arguments, named)
         extents = self._extents(grid, config)
-        packed = _c.Arguments(values, self.arguments)
+        packed = self._packed(values)
         text = _text_of(config) if config else None
         try:
             _run(_device_of(packed.arrays), packed.arrays, _c.library.kiln_launch, self._handle, extents.buffer_info()[0],
                  packed.address, len(values), text)
         except Error as error:
-            if type(error) is Error and "f64" in str(error):
-                error.args = (str(error) + _c.hint_for_doubles(values, self.arguments),)
+            if type(error) is Error:
+                error.args = (str(error) + _c.hint_for(str(error), values, self.arguments, self._kinds),)
             raise
 
     def tune(self, *arguments, grid, budget=60, configs=None, vary_results=False, bucket="", findings=None, verbose=False, **named):
@@ -214,7 +236,7 @@ class Kernel:
         the finding, which tuned() reads; it is valid for the buckets (powers of two) of the extents in `bucket`, such as
         "x.0, out.0". `verbose` prints a table of the times."""
         values, fixed = self._values(arguments, named)
-        packed = _c.Arguments(values, self.arguments)
+        packed = self._packed(values)
         device = _device_of(packed.arrays)
         allowed = vary_results or configs is not None
         if configs is None:
@@ -242,7 +264,7 @@ class Kernel:
         """The config that tune() or `kilnc --tune` found for these arguments, as a dictionary for `kernel[grid](…, **config)`: from
         the file `findings`, by default the one that the environment's KILN_FINDINGS names; empty without a finding."""
         values, _ = self._values(arguments, named)
-        packed = _c.Arguments(values, self.arguments)
+        packed = self._packed(values)
         text = ctypes.c_char_p()
         _c.check(_c.library.kiln_tuned(_device_of(packed.arrays)._handle, self._handle, packed.address, len(values),
                                        os.fsencode(findings) if findings else None, ctypes.byref(text)))

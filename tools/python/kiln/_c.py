@@ -34,7 +34,7 @@ class Trial(Structure):
 
 SIGNED, UNSIGNED, FLOAT, BFLOAT, BOOL, E4M3, E5M2 = 0, 1, 2, 4, 6, 10, 12
 HOST, CUDA = 1, 2
-OPTIONAL = 2  # the kind of an argument that may be None
+SCALAR, OPTIONAL = 0, 2  # kinds of arguments: a number; a view that may be None
 
 # DLPack's code and bits by the name that NumPy, ml_dtypes, PyTorch and JAX give a type.
 TYPES = {"bool": (BOOL, 8), "int8": (SIGNED, 8), "int16": (SIGNED, 16), "int32": (SIGNED, 32), "int64": (SIGNED, 64),
@@ -137,7 +137,11 @@ def _of_torch(x):
         place = (CUDA, x.device.index)
     else:
         raise Error(f"expected a PyTorch tensor on cpu or cuda, but it is on {x.device}")
-    return Array(x, x.data_ptr(), place, kind, x.shape, x.stride(), False)
+    try:
+        data = x.data_ptr()
+    except RuntimeError:
+        raise Error(f"expected a PyTorch tensor with memory of its elements, but got one of layout {x.layout}") from None
+    return Array(x, data, place, kind, x.shape, x.stride(), False)
 
 
 def _of_numpy(x):
@@ -351,7 +355,13 @@ class Arguments:
         self.arrays.append(each)
 
 
-def hint_for_doubles(values, names):
+def _hint_for_scalars(values, names, kinds):
+    """Lines for an error: the arrays of one element in the place of numbers."""
+    arrays = [(name, value) for name, value, kind in zip(names, values, kinds) if kind == SCALAR and hasattr(value, "item")]
+    return "".join(f"\nhint: {name} is a {type(value).__name__}; pass {name}.item()" for name, value in arrays if not is_number(value))
+
+
+def _hint_for_doubles(values, names):
     """A line for an error: the float64 arrays next to arrays of another float type, and how to convert them."""
     pairs = []
     for name, value in zip(names, values):
@@ -371,6 +381,14 @@ def hint_for_doubles(values, names):
             how = "; pass f32"
         conversions.append(f"{name} is float64{how}")
     return "\nhint: " + ", ".join(conversions)
+
+
+def hint_for(error, values, names, kinds):
+    """What a caller may have meant, as lines after the text of a launch's error."""
+    if " to be a scalar, but got " in error:
+        return _hint_for_scalars(values, names, kinds)
+    # A kernel that stores something else into an array of doubles says so itself; the copy that a hint made would be lost.
+    return _hint_for_doubles(values, names) if "f64" in error and "the view's type f64" not in error else ""
 
 
 if sys.byteorder != "little":

@@ -52,12 +52,19 @@ def _is_jax(x):
     return type(x).__module__.split(".", 1)[0] in ("jax", "jaxlib")
 
 
+def _buffer(x):
+    try:
+        return memoryview(x)
+    except TypeError:
+        raise _c.Error(f"expected an array, but got {type(x).__name__}") from None
+
+
 def _type_name(x):
-    return str(x.dtype).removeprefix("torch.") if hasattr(x, "dtype") else _c._LETTERS[memoryview(x).format]
+    return str(x.dtype).removeprefix("torch.") if hasattr(x, "dtype") else _c._LETTERS[_buffer(x).format]
 
 
 def _shape(x):
-    return tuple(x.shape) if hasattr(x, "shape") else memoryview(x).shape
+    return tuple(x.shape) if hasattr(x, "shape") else _buffer(x).shape
 
 
 def _new(x, shape, name=None):
@@ -304,6 +311,8 @@ def embedding(input, weight):
 
 def add(input, other):
     """input + other, elementwise, of equal shapes."""
+    if _shape(input) != _shape(other):
+        raise _c.Error(f"add: expected 'other' of shape {_shape(input)}, but got {_shape(other)}")
     out = _new(input, _shape(input))
     count = (math.prod(_shape(input)),)
     run("add", [_reshaped(input, count), _reshaped(other, count), _reshaped(out, count)])
