@@ -174,8 +174,10 @@ void Context::forget(LoadedKernel &kernel) noexcept {
     const bool speaks = std::erase(speaking, &kernel) > 0;
     if (kernel.lastLaunch > waited)
       wait();
-    if (speaks)
+    if (speaks) {
       readConsole(kernel);
+      wait(); // until the console is empty, whose memory goes with the module
+    }
     kernel.module.reset();
   } catch (const std::exception &error) {
     say(fmt::format("{}\n", error.what()));

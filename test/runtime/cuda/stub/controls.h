@@ -25,6 +25,8 @@ struct StubControls {
   /// The operations of streams since reset, in order: a line `stream NUMBER CALL` each; streams are numbered from 0 in
   /// the order of creation. A captured operation is listed when its graph is launched, as one.
   const char *(*order)();
+  /// The numbers of properties, flags and options that calls got since reset, in order: a line `CALL NUMBER...` each.
+  const char *(*options)();
 };
 
 } // namespace kiln::test

@@ -156,9 +156,14 @@ Result cuMemGetInfo_v2(size_t *free, size_t *all) {
   });
 }
 
-Result cuMemPoolCreate(PoolHandle *pool, const PoolProperties *) {
-  return call(__func__, [&](State &all) {
+Result cuMemPoolCreate(PoolHandle *pool, const PoolProperties *properties) {
+  return call(__func__, [&, name = __func__](State &all) {
+    if (properties->location < 0 || properties->location >= gpus())
+      return invalidValue;
     *pool = all.make<PoolHandle>("pool");
+    all.note(name,
+             {static_cast<uint64_t>(properties->allocationType), static_cast<uint64_t>(properties->locationType)});
+    all.homes[*pool] = reinterpret_cast<ContextHandle>(&contexts[properties->location]);
     return success;
   });
 }
@@ -167,13 +172,16 @@ Result cuMemPoolDestroy(PoolHandle pool) {
   return call(__func__, [&](State &all) { return all.destroy(pool, "pool"); });
 }
 
-Result cuMemPoolSetAttribute(PoolHandle pool, PoolAttribute, void *) {
-  return call(__func__, [&](State &all) { return all.has(pool, "pool") ? success : invalidHandle; });
+Result cuMemPoolSetAttribute(PoolHandle pool, PoolAttribute attribute, void *value) {
+  return call(__func__, [&, name = __func__](State &all) {
+    all.note(name, {static_cast<uint64_t>(attribute), *static_cast<const uint64_t *>(value)});
+    return all.has(pool, "pool") ? success : invalidHandle;
+  });
 }
 
 Result cuMemAllocFromPoolAsync(Address *address, size_t bytes, PoolHandle pool, StreamHandle stream) {
   return call(__func__, [&](State &all) {
-    if (!all.has(pool, "pool") || !all.has(stream, "stream"))
+    if (!all.has(pool, "pool") || !all.has(stream, "stream") || all.homes[pool] != all.homes[stream])
       return invalidHandle;
     if (bytes == 0)
       return invalidValue;
@@ -202,18 +210,21 @@ Result cuMemFreeAsync(Address address, StreamHandle stream) {
   });
 }
 
-Result cuMemHostAlloc(void **place, size_t bytes, unsigned) {
-  return call(__func__, [&](State &all) {
+Result cuMemHostAlloc(void **place, size_t bytes, unsigned flags) {
+  return call(__func__, [&, name = __func__](State &all) {
+    all.note(name, {flags});
     *place = std::malloc(bytes);
     all.made[*place] = "host memory";
+    all.hostMemory[*place] = {bytes, std::make_shared<int>()};
     return *place ? success : Result::outOfMemory;
   });
 }
 
 Result cuMemFreeHost(void *place) {
   return call(__func__, [&](State &all) {
-    if (!all.has(place, "host memory"))
+    if (!all.has(place, "host memory") || all.hostMemory[place].second.use_count() > 1) // which a copy has yet to read
       return invalidValue;
+    all.hostMemory.erase(place);
     all.made.erase(place);
     std::free(place);
     return success;
@@ -233,7 +244,12 @@ static Result touch(State &all, StreamHandle stream, const char *what, Address p
 
 Result cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t bytes, StreamHandle stream) {
   return call(__func__, [&, name = __func__](State &all) {
-    return touch(all, stream, name, to, bytes, [=] { std::memcpy(placeOf(to), from, bytes); });
+    std::shared_ptr<int> reads;
+    if (const auto after = all.hostMemory.upper_bound(from); after != all.hostMemory.begin())
+      if (const auto &[begin, block] = *std::prev(after); from < static_cast<const char *>(begin) + block.first)
+        reads = block.second;
+    return touch(all, stream, name, to, bytes,
+                 [=, reads = std::move(reads)] { std::memcpy(placeOf(to), from, bytes); });
   });
 }
 

@@ -18,7 +18,9 @@ struct Module {
 static auto &modules = *new std::map<const void *, Module>;
 
 Result cuModuleLoadDataEx(ModuleHandle *module, const void *image, unsigned count, JitOption *options, void **values) {
-  return call(__func__, [&](State &all) {
+  return call(__func__, [&, name = __func__](State &all) {
+    for (unsigned i = 0; i < count; ++i)
+      all.note(name, {static_cast<uint64_t>(options[i])});
     std::string log;
     std::shared_ptr<Code> code = loadImage(static_cast<const char *>(image), log);
     const auto value = [&](JitOption wanted) -> void * {
@@ -38,6 +40,8 @@ Result cuModuleLoadDataEx(ModuleHandle *module, const void *image, unsigned coun
 
 Result cuModuleUnload(ModuleHandle module) {
   return call(__func__, [&](State &all) {
+    if (const auto found = modules.find(module); found != modules.end() && found->second.code.use_count() > 1)
+      return invalidValue; // a launch or a graph of it is pending
     modules.erase(module);
     return all.destroy(module, "module");
   });
@@ -106,3 +110,16 @@ Result cuLaunchKernel(FunctionHandle function, unsigned x, unsigned y, unsigned 
                    });
   });
 }
+
+// The driver is nvJitLink, too, which makes nothing: for tests of the code that a device asks for.
+#define KILN_STUB_LINKER(name)                                                                                         \
+  extern "C" int nvJitLink##name() { return 1; }
+KILN_STUB_LINKER(Version)
+KILN_STUB_LINKER(Create)
+KILN_STUB_LINKER(Destroy)
+KILN_STUB_LINKER(AddData)
+KILN_STUB_LINKER(Complete)
+KILN_STUB_LINKER(GetLinkedCubinSize)
+KILN_STUB_LINKER(GetLinkedCubin)
+KILN_STUB_LINKER(GetErrorLogSize)
+KILN_STUB_LINKER(GetErrorLog)

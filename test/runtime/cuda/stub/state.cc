@@ -46,7 +46,18 @@ Result State::destroy(void *handle, const std::string &what) {
   return success;
 }
 
+void State::note(const char *call, std::initializer_list<uint64_t> numbers) {
+  if (options.size() >= maxRecorded)
+    return;
+  options += call;
+  for (const uint64_t number : numbers)
+    options += ' ' + std::to_string(number);
+  options += '\n';
+}
+
 Result State::ask(const void *stream, const char *what, Operation operation) {
+  if (stream && homes[stream] != current())
+    return invalidHandle;
   if (capture) {
     capture->push_back(std::move(operation));
     return success;
@@ -88,8 +99,8 @@ Result call(const char *name, const std::function<Result(State &)> &body, Wants 
   ++count->second;
   if (!all.failures.empty())
     if (const auto failure = all.failures.find({name, count->second}); failure != all.failures.end()) {
-      if (std::string_view(name) == "cuStreamEndCapture")
-        all.capture = nullptr; // which ends even so
+      if (std::string_view(name) == "cuStreamEndCapture" && all.capture)
+        std::exchange(all.capture, nullptr)->clear(); // which ends even so
       if (std::string_view(name) == "cuStreamSynchronize")
         all.queues.clear(); // what was to be done is lost
       return failure->second;
@@ -116,6 +127,8 @@ static void reset() {
   all.queues.clear();
   all.streams.clear();
   all.order.clear();
+  all.options.clear();
+  all.homes.clear();
   all.primaryUsers = 0;
 }
 
@@ -124,6 +137,7 @@ static void forgetRecord() {
   const std::lock_guard lock(all.mutex);
   std::string().swap(all.record);
   std::string().swap(all.order);
+  std::string().swap(all.options);
 }
 
 static void fail(const char *name, int64_t number, int result) {
@@ -140,6 +154,8 @@ static int64_t countOf(const char *name) {
 static const char *record() { return state().record.c_str(); }
 
 static const char *order() { return state().order.c_str(); }
+
+static const char *options() { return state().options.c_str(); }
 
 static const char *left() {
   static std::string text;
@@ -167,7 +183,7 @@ extern "C" int kiln_stub_ask(void *stream, const char *what, int (*operation)(vo
 
 extern "C" const kiln::test::StubControls *kiln_stub_controls() {
   using namespace kiln::stub;
-  static constexpr kiln::test::StubControls controls = {reset,  fail, forgetRecord, countOf,
-                                                        record, left, setAttribute, order};
+  static constexpr kiln::test::StubControls controls = {reset, fail,         forgetRecord, countOf, record,
+                                                        left,  setAttribute, order,        options};
   return &controls;
 }

@@ -43,8 +43,12 @@ struct State {
   std::map<const void *, std::deque<Operation>> queues; // of the streams
   std::map<const void *, int> streams;                  // their numbers, as they were made
   std::string order;                                    // what they were asked for, as StubControls::order has it
-  std::vector<Operation> *capture = nullptr;            // where what is asked of a stream goes meanwhile
-  Result fault = success;                               // what every later call returns
+  std::string options;                                  // as StubControls::options has them
+  std::map<const void *, ContextHandle> homes;          // the context that a stream or a pool was made in
+  /// Page-locked memory: its size, and a token that pending operations that read it share.
+  std::map<const void *, std::pair<size_t, std::shared_ptr<int>>> hostMemory;
+  std::vector<Operation> *capture = nullptr; // where what is asked of a stream goes meanwhile
+  Result fault = success;                    // what every later call returns
 
   /// A handle of something new.
   template <class Handle> Handle make(const std::string &what) {
@@ -58,7 +62,9 @@ struct State {
   }
   Result destroy(void *handle, const std::string &what);
 
-  /// Appends an operation to the stream; `what` is recorded.
+  /// Notes the options that `call` got.
+  void note(const char *call, std::initializer_list<uint64_t> numbers);
+  /// Appends an operation to the stream, which is of the current context; `what` is recorded.
   Result ask(const void *stream, const char *what, Operation operation);
   /// Executes the stream's operations, until `isEnough`, the end, or one that is not ready.
   Result advance(const void *stream, const std::function<bool()> &isEnough = [] { return false; });

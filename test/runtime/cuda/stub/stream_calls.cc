@@ -3,6 +3,7 @@
 #include "test/runtime/cuda/stub/state.h"
 
 #include <chrono>
+#include <thread>
 
 using namespace kiln::stub;
 
@@ -18,9 +19,11 @@ struct Event {
 } // namespace
 static auto &events = *new std::map<const void *, Event>;
 
-Result cuStreamCreate(StreamHandle *stream, unsigned) {
-  return call(__func__, [&](State &all) {
+Result cuStreamCreate(StreamHandle *stream, unsigned flags) {
+  return call(__func__, [&, name = __func__](State &all) {
     *stream = all.make<StreamHandle>("stream");
+    all.note(name, {flags});
+    all.homes[*stream] = current();
     all.streams.emplace(*stream, static_cast<int>(all.streams.size()));
     return success;
   });
@@ -48,8 +51,9 @@ Result cuStreamQuery(StreamHandle stream) {
 
 // --- Events ----------------------------------------------------------------------------------------------------------
 
-Result cuEventCreate(EventHandle *event, unsigned) {
-  return call(__func__, [&](State &all) {
+Result cuEventCreate(EventHandle *event, unsigned flags) {
+  return call(__func__, [&, name = __func__](State &all) {
+    all.note(name, {flags});
     *event = all.make<EventHandle>("event");
     events[*event] = {};
     return success;
@@ -96,8 +100,14 @@ Result cuStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
 }
 
 Result cuEventSynchronize(EventHandle event) {
-  return call(__func__,
-              [&](State &all) { return all.has(event, "event") ? all.drain(events[event].stream) : invalidHandle; });
+  return call(__func__, [&](State &all) {
+    if (!all.has(event, "event"))
+      return invalidHandle;
+    Result result;
+    while ((result = reach(all, event, events[event].stream, events[event].recorded)) == notReady)
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    return result;
+  });
 }
 
 Result cuEventElapsedTime(float *milliseconds, EventHandle begin, EventHandle end) {
@@ -114,8 +124,9 @@ Result cuEventElapsedTime(float *milliseconds, EventHandle begin, EventHandle en
 
 static auto &captured = *new std::vector<Operation>;
 
-Result cuStreamBeginCapture_v2(StreamHandle, CaptureMode) {
-  return call(__func__, [&](State &all) {
+Result cuStreamBeginCapture_v2(StreamHandle, CaptureMode mode) {
+  return call(__func__, [&, name = __func__](State &all) {
+    all.note(name, {static_cast<uint64_t>(mode)});
     captured.clear();
     all.capture = &captured;
     return success;
@@ -140,8 +151,9 @@ Result cuGraphDestroy(GraphHandle graph) {
   });
 }
 
-Result cuGraphInstantiateWithFlags(GraphExecHandle *executable, GraphHandle graph, unsigned long long) {
-  return call(__func__, [&](State &all) {
+Result cuGraphInstantiateWithFlags(GraphExecHandle *executable, GraphHandle graph, unsigned long long flags) {
+  return call(__func__, [&, name = __func__](State &all) {
+    all.note(name, {flags});
     if (!all.has(graph, "graph"))
       return invalidHandle;
     *executable = all.make<GraphExecHandle>("executable graph");
