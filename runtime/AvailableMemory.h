@@ -34,28 +34,28 @@ inline int64_t availableInGroup(const std::string &folder) {
   return limit < 0 || used < 0 ? most : std::max<int64_t>(0, limit - used + std::max<int64_t>(0, cached));
 }
 
-/// As above, for the control group of this process and all around it.
-inline int64_t availableInGroups() {
+/// As above, for the control group of this process and all around it. `root` stands for the root of the file system.
+inline int64_t availableInGroups(const std::string &root = "") {
   int64_t least = std::numeric_limits<int64_t>::max();
-  std::ifstream groups("/proc/self/cgroup");
+  std::ifstream groups(root + "/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) { // `0::/user.slice` of version 2, `4:memory:/user.slice` of 1
     const size_t name = line.find(':') + 1, path = line.find(':', name) + 1;
     const std::string controller = line.substr(name, path - 1 - name);
     if (name == 0 || path == 0 || (!controller.empty() && controller != "memory"))
       continue;
-    const std::string root = controller.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    const std::string top = root + (controller.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory");
     for (std::string folder = line.substr(path); !folder.empty(); folder.resize(folder.rfind('/')))
-      least = std::min(least, availableInGroup(root + folder));
-    least = std::min(least, availableInGroup(root));
+      least = std::min(least, availableInGroup(top + folder));
+    least = std::min(least, availableInGroup(top));
   }
   return least;
 }
 
 /// Bytes available without swapping, to the system and to the control groups of this process; the largest number if the
 /// system does not say.
-inline int64_t availableMemory() {
-  const int64_t kibibytes = numberIn("/proc/meminfo", "MemAvailable:");
-  const int64_t inGroups = availableInGroups();
+inline int64_t availableMemory(const std::string &root = "") {
+  const int64_t kibibytes = numberIn(root + "/proc/meminfo", "MemAvailable:");
+  const int64_t inGroups = availableInGroups(root);
   return kibibytes < 0 ? inGroups : std::min(kibibytes << 10, inGroups);
 }
 

@@ -18,7 +18,8 @@ void promotion(View a, View n, Tile h) {
   store(n, {0}, i + cast(i < 3, i8));
 }
 TEST(Operands, IntegerWithFloatGivesTheFloat) {
-  EXPECT_EQ(program(promotion, {vector, integers, scalar(f32)}), R"(%0 = tile.load %arg0[0] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
+  EXPECT_EQ(program(promotion, {vector, integers, scalar(f32)}),
+            R"(%0 = tile.load %arg0[0] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
 %1 = tile.load %arg1[0] : memref<?xi32, strided<[1]>> -> tensor<8xi32>
 %2 = tile.cast %1 : tensor<8xi32> to tensor<8xf32>
 %3 = arith.mulf %0, %2 : tensor<8xf32>
@@ -35,6 +36,19 @@ tile.store %10, %arg1[0] : tensor<8xi32>, memref<?xi32, strided<[1]>>
 )");
 }
 
+void stochastic(View a, View bits, View out) {
+  store(out, {0}, stochastic_round(load(a, {0}, {8}), bf16, load(bits, {0}, {8})));
+}
+// A bf16 holds each number of 8-bit floats, so nothing is rounded and no bits are used.
+TEST(Operands, StochasticRoundingToATypeThatHoldsTheNumbersIsACast) {
+  const auto rounds = [](Type from) {
+    return program(stochastic, {view(from, {64}), integers, view(bf16, {64})}).find("arith.") != std::string::npos;
+  };
+  EXPECT_FALSE(rounds(f8e4m3));
+  EXPECT_FALSE(rounds(f8e5m2));
+  EXPECT_TRUE(rounds(f32));
+}
+
 void literals(View a, View n) {
   Tile x = load(a, {0}, {8}), i = load(n, {0}, {8});
   store(a, {0}, x * 2);
@@ -44,7 +58,8 @@ void literals(View a, View n) {
   store(a, {0}, 1);
 }
 TEST(Operands, NumbersTakeTheTilesType) {
-  EXPECT_EQ(program(literals, {vector, integers}), R"(%0 = tile.load %arg0[0] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
+  EXPECT_EQ(program(literals, {vector, integers}),
+            R"(%0 = tile.load %arg0[0] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
 %1 = tile.load %arg1[0] : memref<?xi32, strided<[1]>> -> tensor<8xi32>
 %2 = arith.mulf %0, dense<2.000000e+00> : tensor<8xf32>
 tile.store %2, %arg0[0] : tensor<8xf32>, memref<?xf32, strided<[1]>>
@@ -67,7 +82,8 @@ void broadcasting(View a) {
   store(a, {0, 0}, broadcast(one, {2, 2}));
 }
 TEST(Operands, ShapesBroadcastAsInNumPy) {
-  EXPECT_EQ(program(broadcasting, {matrix}), R"(%0 = tile.load %arg0[0, 0] : memref<?x?xf32, strided<[?, 1]>> -> tensor<8x1xf32>
+  EXPECT_EQ(program(broadcasting, {matrix}),
+            R"(%0 = tile.load %arg0[0, 0] : memref<?x?xf32, strided<[?, 1]>> -> tensor<8x1xf32>
 %1 = tile.load %arg0[0, 0] : memref<?x?xf32, strided<[?, 1]>> -> tensor<1x4xf32>
 %2 = tile.reshape %1 : tensor<1x4xf32> -> tensor<4xf32>
 %3 = tile.load %arg0[0, 0] : memref<?x?xf32, strided<[?, 1]>> -> tensor<1x1xf32>
@@ -90,7 +106,8 @@ void rolling(View a) {
   store(a, {0, 0}, roll(roll(roll(x, 3), -1, 0), 17));
 }
 TEST(Shapes, RollsCountFromEitherEndAndTurnRound) {
-  EXPECT_EQ(program(rolling, {matrix}), R"(%0 = tile.load %arg0[0, 0] : memref<?x?xf32, strided<[?, 1]>> -> tensor<4x8xf32>
+  EXPECT_EQ(program(rolling, {matrix}),
+            R"(%0 = tile.load %arg0[0, 0] : memref<?x?xf32, strided<[?, 1]>> -> tensor<4x8xf32>
 %1 = tile.rotate %0 by 3 axis 1 : tensor<4x8xf32>
 %2 = tile.rotate %1 by 3 axis 0 : tensor<4x8xf32>
 %3 = tile.rotate %2 by 1 axis 1 : tensor<4x8xf32>
@@ -107,7 +124,8 @@ void comparisons(View a, View m) {
   store(m, {0}, !p);
 }
 TEST(Arithmetic, ComparisonsAreOrderedButNotEqual) {
-  EXPECT_EQ(program(comparisons, {vector, mask}), R"(%0 = tile.load %arg0[0] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
+  EXPECT_EQ(program(comparisons, {vector, mask}),
+            R"(%0 = tile.load %arg0[0] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
 %1 = tile.load %arg0[8] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
 %2 = tile.load %arg1[0] : memref<?xi8, strided<[1]>> -> tensor<8xi1>
 %3 = tile.load %arg1[8] : memref<?xi8, strided<[1]>> -> tensor<8xi1>
@@ -258,7 +276,8 @@ void shapes(View a) {
   store(a, {0, 0}, cast(iota(8), f32));
 }
 TEST(Shapes, TransposeUnsqueezeReduce) {
-  EXPECT_EQ(program(shapes, {matrix}), R"(%0 = tile.load %arg0[0, 0] : memref<?x?xf32, strided<[?, 1]>> -> tensor<4x8xf32>
+  EXPECT_EQ(program(shapes, {matrix}),
+            R"(%0 = tile.load %arg0[0, 0] : memref<?x?xf32, strided<[?, 1]>> -> tensor<4x8xf32>
 %1 = tile.transpose %0 [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>
 tile.store %1, %arg0[0, 0] : tensor<8x4xf32>, memref<?x?xf32, strided<[?, 1]>>
 %2 = tile.reshape %0 : tensor<4x8xf32> -> tensor<2x2x8xf32>
@@ -291,7 +310,8 @@ void reduceTypes(View n, View m, View s) {
   store(n, {0}, argmax(load(m, {0}, {8})));
 }
 TEST(Shapes, SmallTypesAreSummedInI32) {
-  EXPECT_EQ(program(reduceTypes, {integers, mask, small}), R"(%0 = tile.load %arg1[0] : memref<?xi8, strided<[1]>> -> tensor<8xi1>
+  EXPECT_EQ(program(reduceTypes, {integers, mask, small}),
+            R"(%0 = tile.load %arg1[0] : memref<?xi8, strided<[1]>> -> tensor<8xi1>
 %1 = tile.cast %0 : tensor<8xi1> to tensor<8xi32>
 %2 = tile.reduce sum %1 axis 0 : tensor<8xi32> -> i32
 %3 = tile.splat %2 : i32 -> tensor<1xi32>
@@ -321,7 +341,8 @@ void dots(View a, View b) {
   store(a, {0, 0}, dot(n, transpose(n), zeros(i32, {4, 4})) * 1.0);
 }
 TEST(Shapes, Dot) {
-  EXPECT_EQ(program(dots, {matrix, view(i8, {64, 32})}), R"(%0 = tile.load %arg0[0, 0] : memref<?x?xf32, strided<[?, 1]>> -> tensor<4x8xf32>
+  EXPECT_EQ(program(dots, {matrix, view(i8, {64, 32})}),
+            R"(%0 = tile.load %arg0[0, 0] : memref<?x?xf32, strided<[?, 1]>> -> tensor<4x8xf32>
 %1 = tile.load %arg0[0, 0] : memref<?x?xf32, strided<[?, 1]>> -> tensor<8x2xf32>
 %2 = tile.load %arg1[0, 0] : memref<?x?xi8, strided<[?, 1]>> -> tensor<4x8xi8>
 %3 = tile.dot %0, %1, dense<0.000000e+00> precision tf32 : tensor<4x8xf32>, tensor<8x2xf32>, tensor<4x2xf32>
@@ -342,7 +363,8 @@ void shortShapes(View a, View n) {
   store(a, {0, 0}, atomic_add(a, {7, 8}, load(a, {0, 0}, {}), Order::acq_rel));
 }
 TEST(Memory, ShortShapesDropLeadingDimensions) {
-  EXPECT_EQ(program(shortShapes, {matrix, integers}), R"(%0 = tile.load %arg1[0] : memref<?xi32, strided<[1]>> -> tensor<4xi32>
+  EXPECT_EQ(program(shortShapes, {matrix, integers}),
+            R"(%0 = tile.load %arg1[0] : memref<?xi32, strided<[1]>> -> tensor<4xi32>
 %1 = tile.load %arg0[3, 4] pad neg_inf : memref<?x?xf32, strided<[?, 1]>> -> tensor<1x8xf32>
 tile.store %1, %arg0[1, 2] : tensor<1x8xf32>, memref<?x?xf32, strided<[?, 1]>>
 %2 = tile.gather %arg0[%0, 6] pad nan : memref<?x?xf32, strided<[?, 1]>>, tensor<4xi32> -> tensor<4x1xf32>
@@ -360,7 +382,8 @@ void subscripts(View a, View n) {
   store(a, {1, 2}, row, {.mask = isFew});
 }
 TEST(Memory, TilesAndMasksAreNamedOneByOne) {
-  EXPECT_EQ(program(subscripts, {matrix, integers}), R"(%0 = tile.load %arg1[0] : memref<?xi32, strided<[1]>> -> tensor<4xi32>
+  EXPECT_EQ(program(subscripts, {matrix, integers}),
+            R"(%0 = tile.load %arg1[0] : memref<?xi32, strided<[1]>> -> tensor<4xi32>
 %1 = arith.cmpi eq, %0, dense<7> : tensor<4xi32>
 %2 = tile.reshape %1 : tensor<4xi1> -> tensor<4x1xi1>
 %3 = tile.gather %arg0[%0, 5] if %2 pad inf : memref<?x?xf32, strided<[?, 1]>>, tensor<4xi32> -> tensor<4x1xf32>

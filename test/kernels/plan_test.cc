@@ -5,6 +5,7 @@
 #include "kernels/adamw.h"
 #include "kernels/add.h"
 #include "kernels/attention.h"
+#include "kernels/column_sums.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
 #include "kernels/gelu.h"
@@ -30,6 +31,23 @@ TensorRef tensor(Shape extents, Type type = f32) { return TensorRef::dense(nullp
 
 /// Expects `plan` to throw exactly `text`.
 template <class Plan> void expectMessage(Plan plan, const char *text) { EXPECT_EQ(errorOf(plan), text); }
+
+// An operand of a later launch, and one whose extents are those of another, are named as the plan names them.
+TEST(Plan, WrongOperandsOfLaterLaunches) {
+  expectError([] { planColumnSums(cpu, tensor({4, 5}), tensor({5}, i32), false); }, {"'column_sums': ", "'out'"});
+  expectError(
+      [] {
+        planLayerNormBackward(cpu, tensor({4, 6}), tensor({4, 5}), tensor({5}), tensor({4}), tensor({4}),
+                              tensor({4, 5}), tensor({5}), tensor({5}), {});
+      },
+      {"'layernorm_backward': expected 'dout' of shape 4x5, but got 4x6"});
+  expectError(
+      [] {
+        planLayerNormBackward(cpu, tensor({4}), tensor({4}), tensor({5}), tensor({4}), tensor({4}), tensor({4}),
+                              tensor({5}), tensor({5}), {});
+      },
+      {"'layernorm_backward': ", "'x'"});
+}
 
 // A wrong extent names the plan, the operand, and both shapes.
 TEST(Plan, WrongShape) {

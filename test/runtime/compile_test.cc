@@ -153,6 +153,25 @@ TEST_F(Compiling, LinesAreInTheKeyOfCodeThatTellsThem) {
   }
 }
 
+/// A loop that may wait at a line that an edit changes.
+void waitForOne(View x) {
+  for (Tile tries : repeat_while([&] { return atomic_load(x, {0}) == 0; }, place)) {
+  }
+}
+
+// The error for a wait that cannot end has the line of the present source, on all devices.
+TEST_F(Compiling, LinesOfWaitsAreInTheKey) {
+  Tensor x(device, i32, {1});
+  const auto compileAnew = [&] {
+    const int64_t before = compileStatistics().compiled;
+    compile(*device, kernel("waits", waitForOne), {x.ref()});
+    return compileStatistics().compiled - before;
+  };
+  compileAnew();
+  place.line = static_cast<int>(std::random_device()() >> 2);
+  EXPECT_EQ(compileAnew(), 1);
+}
+
 // A finding of the simulator has the line of the kernel from which the code was generated.
 TEST_F(Compiling, FindingsAreAtTheKernelsLine) {
   const std::shared_ptr<Device> simulator = Device::open("simulator:sm_80");

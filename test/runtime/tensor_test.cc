@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 using namespace kiln;
@@ -185,6 +186,31 @@ TEST(Memory, OfAControlGroupIsWhatItsLimitLeaves) {
   EXPECT_EQ(availableInGroup(version1.path), 0);
   EXPECT_EQ(availableInGroup(none.path), std::numeric_limits<int64_t>::max());
   EXPECT_GT(availableMemory(), 0);
+}
+
+// Available is what the system and all control groups around the process leave, in the files of both versions.
+TEST(Memory, IsLimitedByTheSystemAndByEachGroupAroundTheProcess) {
+  const TemporaryFolder root;
+  const auto write = [&](const std::string &path, const std::string &text) {
+    std::filesystem::create_directories(std::filesystem::path(root / path).parent_path());
+    std::ofstream(root / path) << text;
+  };
+  const auto limit = [&](const std::string &group, const std::string &max, const std::string &current, int64_t bytes) {
+    write(group + max, std::to_string(bytes + 100));
+    write(group + current, "100");
+  };
+  write("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable: 4 kB\n");
+  EXPECT_EQ(availableMemory(root.path), 4096);
+  write("proc/self/cgroup", "3:cpu:/other\n0::/user/run\n4:memory:/job\n");
+  EXPECT_EQ(availableMemory(root.path), 4096);
+  limit("sys/fs/cgroup/other/", "memory.max", "memory.current", 1);
+  EXPECT_EQ(availableMemory(root.path), 4096);
+  limit("sys/fs/cgroup/user/", "memory.max", "memory.current", 3000);
+  EXPECT_EQ(availableMemory(root.path), 3000);
+  limit("sys/fs/cgroup/user/run/", "memory.max", "memory.current", 2000);
+  EXPECT_EQ(availableMemory(root.path), 2000);
+  limit("sys/fs/cgroup/memory/job/", "memory.limit_in_bytes", "memory.usage_in_bytes", 1000);
+  EXPECT_EQ(availableMemory(root.path), 1000);
 }
 
 TEST(Devices, TellTheNamesThereAre) {

@@ -143,6 +143,60 @@ TEST_P(Waits, ForLocksThatNobodyReleasesAreAnError) {
     }
 }
 
+/// Waits, and fails if the wait has not ended by itself.
+void waitAndCheck(View lock, View out) {
+  waitForever(lock);
+  device_assert(atomic_load(lock, {0}) == 1, "the lock is not free");
+  store(out, {program_id(0)}, 1);
+}
+const Kernel waitAndCheckKernel = kernel("wait_and_check", waitAndCheck);
+
+// After a wait is ended, no further program begins, and checks of those that run fail for the last time.
+TEST_P(Waits, ThatAreEndedEndTheLaunch) {
+  constexpr int64_t programs = 1000;
+  device->setThreads(1);
+  const Tensor lock(device, i32, {1}), out(device, i32, {programs});
+  device->fillZero(lock.ref().data, lock.bytes());
+  device->fillZero(out.ref().data, out.bytes());
+  expectError(
+      [&] {
+        launch(*device, waitAndCheckKernel, programs, {lock.ref(), out.ref()});
+        device->synchronize();
+      },
+      {" waits forever"});
+  EXPECT_NO_THROW(device->synchronize());
+  std::vector<int32_t> got(programs);
+  out.download(got.data(), out.bytes());
+  EXPECT_EQ(got.back(), 0);
+}
+
+/// Waits in each iteration of another loop; stores the number of iterations.
+void waitInTurns(View lock, View out) {
+  Tile turns = full(i32, {}, 0);
+  for (Tile turn : repeat_while([&] { return (turns < 100000) & (atomic_load(lock, {1}) == 0); })) {
+    waitForever(lock);
+    turns = turns + 1;
+  }
+  store(out, {program_id(0)}, turns);
+}
+const Kernel waitInTurnsKernel = kernel("wait_in_turns", waitInTurns);
+
+// After a wait is ended, so are the loops around it.
+TEST_P(Waits, ThatAreEndedEndTheLoopsAroundThem) {
+  const Tensor lock(device, i32, {2}), out(device, i32, {1});
+  device->fillZero(lock.ref().data, lock.bytes());
+  device->fillZero(out.ref().data, out.bytes());
+  expectError(
+      [&] {
+        launch(*device, waitInTurnsKernel, 1, {lock.ref(), out.ref()});
+        device->synchronize();
+      },
+      {" waits forever"});
+  int32_t turns = 0;
+  out.download(&turns, sizeof turns);
+  EXPECT_LE(turns, 1);
+}
+
 /// Counts in turn under a lock, which a program takes and releases by exchanges or by compare-exchanges.
 template <bool compares> void countLocked(View lock, View count) {
   for (Tile turn : range(0, 20)) {

@@ -84,6 +84,28 @@ end:                                              ; preds = %loop
 )");
 }
 
+// Elements of a phi keep its fast-math flags.
+TEST(Scalarize, KeepsFlagsOfPhis) {
+  const std::string text = scalarized(R"(
+define float @f(<2 x float> %start, i1 %again) {
+entry:
+  br label %loop
+loop:
+  %x = phi nnan nsz <2 x float> [ %start, %entry ], [ %y, %loop ]
+  %y = fadd <2 x float> %x, %x
+  br i1 %again, label %loop, label %end
+end:
+  %e = extractelement <2 x float> %y, i32 1
+  ret float %e
+}
+)");
+  size_t count = 0;
+  for (size_t at = text.find("phi nnan nsz float"); at != std::string::npos;
+       at = text.find("phi nnan nsz float", at + 1))
+    ++count;
+  EXPECT_EQ(count, 2u) << text;
+}
+
 /// A number that is taken apart and put together again is not computed anew; parts of several are put together.
 TEST(Scalarize, JoinsParts) {
   EXPECT_EQ(scalarized(R"(

@@ -1,6 +1,13 @@
 // The first operands of the next tile are copied early only if that takes no shared memory. Results that pass through a
 // buffer larger than the ring's empty slots do so in rounds, if registers of both layouts have a bit in common.
 // RUN: kiln-opt %s --gpu-fit-stages | FileCheck %s
+// With `.pipeline = false`, one stage, on the loop over tiles, nothing of the next tile is copied early.
+// RUN: sed -z 's/\n  }\n  return/\n  } {tile.stages = 1 : i64}&/g; s/} {tile.stages = 1 : i64}\n  }/} {tile.stages = 1 : i64}/g' %s \
+// RUN:   | kiln-opt --gpu-fit-stages | FileCheck %s --check-prefix=STAGED
+// STAGED-LABEL: func @early
+// STAGED-NOT: simt.fetch
+// STAGED: scf.for
+// STAGED: simt.fetch
 
 #loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
 #left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>

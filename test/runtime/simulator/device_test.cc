@@ -250,6 +250,18 @@ TEST_F(SimulatorDeviceTest, HoldsNaNsUntilSomethingIsWritten) {
   device->release(memory);
 }
 
+// Bytes that begin within an allocation and end behind it are described by that one, although others lie behind it.
+TEST_F(SimulatorDeviceTest, DescribesBytesByTheAllocationThatTheyBeginIn) {
+  char host[8] = {};
+  std::vector<char *> all(16);
+  for (char *&each : all)
+    each = static_cast<char *>(device->allocate(8));
+  for (char *const each : all)
+    expectError([&] { device->upload(each + 4, host, 8); }, {"but they lie 4 bytes beyond an allocation of 8 bytes"});
+  for (char *const each : all)
+    device->release(each);
+}
+
 // Copies check both ends, and that the memory is allocated.
 TEST_F(SimulatorDeviceTest, RefusesCopiesBeyondItsMemory) {
   char host[16] = {};

@@ -111,6 +111,7 @@ with kiln.open("simulator:sm_80"):  # products of f32 are exact without `precisi
         assert abs(memoryview(product.tobytes()).cast("f")[5] - exact) < 1e-6, exact
     assert abs(kiln.ops.matmul(third, third, precision="tf32")[0, 5] - 16 / 9) > 1e-5
 fails(lambda: kiln.ops.matmul(matrix, matrix), "matmul")
+fails(lambda: kiln.ops.linear(third, third, array.array("f", [0] * 4)), "'linear': expected 'bias' of shape 16, but got 4")
 spaced = memoryview(array.array("f", range(8)))[::2]
 fails(lambda: kiln.ops.adamw(spaced, array.array("f", [1] * 4), *(array.array("f", [0] * 4) for _ in range(2)), step=1),
       "'parameters' to be row-major without gaps")
