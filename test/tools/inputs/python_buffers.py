@@ -54,6 +54,8 @@ fails(lambda: kiln.ops.matmul(zeros(2, 4, 8), zeros(3, 8, 5)), "'matmul': expect
 fails(lambda: kiln.ops.matmul(zeros(4, 8), zeros(2, 8, 5)), "'matmul': expected 'b' of rank 2, but got shape 2x8x5")
 fails(lambda: kiln.ops.run("matmul", [zeros(4, 8), zeros(8, 5), memoryview(bytearray(80)).cast("f", (5, 4))]), "'matmul': expected 'out' of shape (4, 5), but got (5, 4)")
 fails(lambda: kiln.ops.add(zeros(2, 3), zeros(3, 2)), "add: expected 'other' of shape (2, 3), but got (3, 2)")
+fails(lambda: kiln.ops.adamw(zeros(2, 3), zeros(3, 2), zeros(2, 3), zeros(2, 3), step=1), "adamw: expected 'gradient' of shape (2, 3), but got (3, 2)")
+fails(lambda: kiln.ops.embedding(memoryview(array.array("i", [1])), zeros(8)), "embedding: expected 'weight' of shape (V, C), but got (8,)")
 parameters, m, v = (array.array("f", [1.0, 2.0]) for _ in range(3))
 kiln.ops.adamw(parameters, array.array("f", [0.5, -0.5]), m, v, step=1, lr=0.1)
 assert parameters[0] < 1 and parameters[1] > 1.9, parameters

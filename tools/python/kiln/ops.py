@@ -146,6 +146,11 @@ def _indices(operator, name, x):
     return narrow.cast("i", _shape(x)) if len(narrow) else narrow.cast("i")
 
 
+def _expect_shape(operator, name, x, shape):
+    if _shape(x) != shape:
+        raise _c.Error(f"{operator}: expected '{name}' of shape {shape}, but got {_shape(x)}")
+
+
 def _expect_one_of(operator, name, got, values):
     if got not in values:
         raise _c.Error(f"{operator}: expected '{name}' out of {', '.join(values)}, but got {got}")
@@ -220,8 +225,8 @@ def layernorm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
         raise _c.Error(f"layernorm: expected 'normalized_shape' to be the last dimensions of 'input', of shape "
                        f"{tuple(_shape(input))}, but got {text}")
     for name, x in (("weight", weight), ("bias", bias)):
-        if x is not None and _shape(x) != tuple(shape):
-            raise _c.Error(f"layernorm: expected '{name}' of shape {tuple(shape)}, but got {_shape(x)}")
+        if x is not None:
+            _expect_shape("layernorm", name, x, tuple(shape))
     rows, columns = math.prod(_shape(input)[:-len(shape)]), math.prod(shape)
     weight, bias = (None if x is None else _reshaped(x, (columns,)) for x in (weight, bias))
     if torch := _torch_of("layernorm", input=input, weight=weight, bias=bias):
@@ -302,6 +307,8 @@ def embedding(input, weight):
     """Rows of weight (V, C) for the tokens input (…) of int32 or int64."""
     torch = _torch_of("embedding", input=input, weight=weight)
     input = _indices("embedding", "input", input)
+    if len(_shape(weight)) != 2:
+        raise _c.Error(f"embedding: expected 'weight' of shape (V, C), but got {tuple(_shape(weight))}")
     if torch:
         return torch.embedding(input, weight)
     out = _new(weight, _shape(input) + _shape(weight)[1:])
@@ -311,8 +318,7 @@ def embedding(input, weight):
 
 def add(input, other):
     """input + other, elementwise, of equal shapes."""
-    if _shape(input) != _shape(other):
-        raise _c.Error(f"add: expected 'other' of shape {_shape(input)}, but got {_shape(other)}")
+    _expect_shape("add", "other", other, _shape(input))
     out = _new(input, _shape(input))
     count = (math.prod(_shape(input)),)
     run("add", [_reshaped(input, count), _reshaped(other, count), _reshaped(out, count)])
@@ -321,6 +327,8 @@ def add(input, other):
 
 def adamw(parameters, gradient, m, v, step, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
     """One step of AdamW, numbered from 1: changes parameters, m and v. All have one shape and no gaps; m and v are f32."""
+    for name, x in (("gradient", gradient), ("m", m), ("v", v)):
+        _expect_shape("adamw", name, x, _shape(parameters))
     for name, x in (("parameters", parameters), ("m", m), ("v", v)):
         if not _is_dense(x):  # reshaping would change a copy
             raise _c.Error(f"adamw: expected '{name}' to be row-major without gaps, but got an array with strides")
