@@ -195,7 +195,7 @@ class Runner:
         """The names of a program's cases; kept until the program, or what decides its cases, is another."""
         kept = self.read(os.path.join(self.build, "test-cases.json")) if not hasattr(self, "kept") else self.kept
         self.kept = kept
-        key = [os.stat(program).st_mtime_ns, *(self.environment.get(f"KILN_TEST_{name}") for name in ("TIER", "TURN", "DEVICE"))]
+        key = [os.stat(program).st_mtime_ns, *(self.environment.get(f"KILN_TEST_{name}") for name in ("TURN", "DEVICE"))]
         if kept.get(program, [None])[0] != key:
             status, output = self.execute([program, "--gtest_list_tests"])
             if status:
