@@ -291,7 +291,7 @@ void Training::completeRow(Progress &progress) {
   at = Way::evaluation;
   StepRow row = log->left().value_or(makeRow({}, 0, 0)); // only the first rank writes its row
   unlogged = row;
-  if (!row.number("val_loss"))
+  if (!ranks.any(row.number("val_loss").has_value())) // all ranks evaluate or none
     addLooks(row, [this](StepRow &looks) { evaluate(looks); });
   record(row, progress);
 }

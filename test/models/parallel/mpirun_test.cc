@@ -63,6 +63,30 @@ TEST_F(Mpirun, AStepIsCutForItsRanks) {
   expectMistake(trainOn(3, folder / "three", {"--steps", "1"}), "but got --accumulate 1 and --batch 4 for 3 ranks");
 }
 
+// A row that the first rank could not write, or whose evaluation was interrupted, waits in log.jsonl.rest. The next run
+// writes it with its validation loss, and goes on.
+TEST_F(Mpirun, ARowThatWaitsIsWrittenOnce) {
+  const std::vector<std::string> flags = {"--steps", "4", "--accumulate", "2", "--evaluate-every", "2"};
+  ASSERT_EQ(trainOn(2, folder / "whole", flags).status, 0) << output();
+  const std::vector<Json> whole = rows(folder / "whole");
+  for (const bool isEvaluated : {true, false}) {
+    std::filesystem::remove_all(out);
+    ASSERT_EQ(trainOn(2, out, joined(flags, {"--stop-after", "2"})).status, 0) << output();
+    std::vector<Json> taken = rows(out);
+    if (!isEvaluated)
+      for (const char *tag : {"val_loss", "val_accuracy"})
+        taken.at(1).erase(tag);
+    writeText(out + "/log.jsonl", taken.at(0).dump() + "\n");
+    writeText(out + "/log.jsonl.rest", taken.at(1).dump() + "\n");
+    ASSERT_EQ(trainOn(2, out, {"--resume"}).status, 0) << output();
+    const std::vector<Json> got = rows(out);
+    ASSERT_EQ(got.size(), 4u) << output();
+    for (size_t i = 0; i < 4; ++i)
+      for (const char *tag : {"step", "loss", "val_loss"})
+        EXPECT_EQ(got[i].value(tag, -1.0), whole[i].value(tag, -1.0)) << i << " " << tag;
+  }
+}
+
 // After a signal to mpirun or to one process, all ranks stop with a checkpoint of a whole step.
 TEST_F(Mpirun, SignalsSaveAndEndAll) {
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
