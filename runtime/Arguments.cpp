@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -102,20 +103,13 @@ void checkArguments(const Kernel &kernel, const std::vector<Arg> &args, void *wo
 
 // --- Checks against an executable ------------------------------------------------------------------------------------
 
+/// Whether type, rank and extents match.
 static bool fits(const Signature::Parameter &parameter, const Arg &arg) {
   if (arg.kind == Arg::Kind::scalar)
     return arg.scalarType == parameter.type;
-  if (arg.ref.type != parameter.type || arg.ref.extents.size() != parameter.extents.size())
-    return false;
-  for (size_t i = 0; i < parameter.extents.size(); ++i) {
-    if (parameter.extents[i] != Signature::dynamic && parameter.extents[i] != arg.ref.extents[i])
-      return false;
-    // The stride of a dimension of extent 0 or 1 is not used.
-    if (parameter.strides[i] != Signature::dynamic && parameter.strides[i] != arg.ref.strides[i] &&
-        arg.ref.extents[i] > 1)
-      return false;
-  }
-  return true;
+  return arg.ref.type == parameter.type &&
+         std::ranges::equal(parameter.extents, arg.ref.extents,
+                            [](int64_t want, int64_t got) { return want == Signature::dynamic || want == got; });
 }
 
 /// Throws Error unless the argument matches the executable's specialisation.
@@ -138,6 +132,11 @@ static void checkFits(const Executable &executable, size_t i, const Arg &arg, vo
     throw wrong("be " + textOf(parameter), textOf(arg));
   if (!isView)
     return;
+  const auto withStrides = [&] { return fmt::format("{} with strides {}", textOf(arg), textOf(arg.ref.strides)); };
+  for (size_t d = 0; d < parameter.strides.size(); ++d) // the stride of a dimension of extent 0 or 1 is not used
+    if (const int64_t want = parameter.strides[d];
+        want != Signature::dynamic && want != arg.ref.strides[d] && arg.ref.extents[d] > 1)
+      throw wrong(fmt::format("have stride {} in dimension {}", want, d), withStrides());
   if (arg.ref.device && arg.ref.device != executable.memory())
     throw Error(fmt::format("kernel '{}': expected {} to be on device '{}', but got {} on '{}'", kernel,
                             calledArgument(parameter.name, i), executable.device(), textOf(arg), *arg.ref.device));
@@ -149,7 +148,6 @@ static void checkFits(const Executable &executable, size_t i, const Arg &arg, vo
   if (fact.alignment < parameter.alignment)
     throw wrong(fmt::format("be aligned to {} bytes", parameter.alignment),
                 fmt::format("{} aligned to {}", textOf(arg), fact.alignment));
-  const auto withStrides = [&] { return fmt::format("{} with strides {}", textOf(arg), textOf(arg.ref.strides)); };
   if (fact.stridesBy16 < parameter.stridesBy16)
     throw wrong("have outer strides divisible by 16", withStrides());
   if (fact.extentBy16 < parameter.extentBy16)

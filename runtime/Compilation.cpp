@@ -114,9 +114,17 @@ std::shared_ptr<Source> MemoryCache::source(const std::string &device, const Ker
     if (std::shared_ptr<Source> source = find())
       return source;
   }
+  std::vector<std::vector<std::shared_ptr<Source>>> unused; // freed without the lock: a GPU first ends its launches
   const std::unique_lock lock(mutex);
   if (std::shared_ptr<Source> source = find())
     return source;
+  std::erase_if(sources, [&](auto &entry) {
+    auto &[identity, ofKernel] = entry;
+    const bool isUnused = ofKernel.front()->kernel.use_count() == std::ssize(ofKernel); // by any kernel
+    if (isUnused)
+      unused.push_back(std::move(ofKernel));
+    return isUnused;
+  });
   auto source = std::make_shared<Source>();
   source->kernel = kernel.identity;
   source->device = device;

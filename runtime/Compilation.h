@@ -82,6 +82,7 @@ private:
 /// All sources. Thread-safe.
 class MemoryCache {
 public:
+  /// The source of a kernel, which is made at the first call. That call drops the sources of kernels that are gone.
   std::shared_ptr<Source> source(const std::string &device, const Kernel &kernel, const std::string &config);
   void clear() noexcept;
 

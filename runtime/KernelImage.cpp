@@ -21,6 +21,8 @@
 
 namespace kiln {
 
+using namespace std::string_view_literals;
+
 // --- Targets ---------------------------------------------------------------------------------------------------------
 
 /// The features of CPUs that code generation uses.
@@ -28,7 +30,8 @@ static constexpr const char *knownFeatures[] = {
     "avx2",       "fma",        "bmi",        "bmi2",       "lzcnt",        "movbe",       "f16c",
     "avx512f",    "avx512bw",   "avx512dq",   "avx512vl",   "avx512cd",     "avx512ifma",  "avx512vbmi",
     "gfni",       "vaes",       "vpclmulqdq", "avx512vnni", "avx512bitalg", "avx512vbmi2", "avx512vpopcntdq",
-    "avx512bf16", "avx512fp16", "avxvnni",    "amx-tile",   "amx-bf16",     "amx-int8"};
+    "avx512bf16", "avx512fp16", "avxvnni",    "amx-tile",   "amx-bf16",     "amx-int8",    "fma4",
+    "xop",        "tbm",        "avx10.2",    "apxf"};
 
 std::vector<std::string> cpuFeatures(const std::string &target) {
   llvm::StringRef processor = target;
@@ -41,7 +44,7 @@ std::vector<std::string> cpuFeatures(const std::string &target) {
       lowering::cpu::x86Backend().createMCSubtargetInfo(lowering::cpu::cpuTriple(), cpu.cpu, cpu.features));
   std::vector<std::string> features;
   for (const char *feature : knownFeatures)
-    if (info->checkFeatures(std::string("+") + feature))
+    if (info->checkFeatures(feature == "apxf"sv ? "+egpr" : std::string("+") + feature)) // LLVM splits APX
       features.emplace_back(feature);
   return features;
 }

@@ -48,7 +48,7 @@ struct KernelImage {
   std::string argumentText() const;
 };
 
-/// The features of CPUs that a target's code may use, by the names that LLVM and __builtin_cpu_supports share.
+/// The features of CPUs that a target's code may use, by the names of __builtin_cpu_supports.
 std::vector<std::string> cpuFeatures(const std::string &target);
 
 /// The content of a file with these images.

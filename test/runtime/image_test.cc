@@ -100,6 +100,23 @@ TEST_F(Images, TakeTheNewestTargetThatTheDeviceRuns) {
               {"expected code that device 'cpu:generic' runs, but", "has code for cpu"});
 }
 
+// LLVM takes instructions of these extensions by itself, and no later CPU needs to have them.
+TEST_F(Images, RequireTheInstructionsOfTheirTarget) {
+  const auto lack = [&](const std::string &target) {
+    const std::vector<std::string> all = cpuFeatures(target), common = cpuFeatures("x86-64-v4");
+    std::vector<std::string> own;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(own), [&](const std::string &each) {
+      return std::find(common.begin(), common.end(), each) == common.end();
+    });
+    return own;
+  };
+  EXPECT_EQ(lack("x86-64-v3"), std::vector<std::string>());
+  EXPECT_EQ(lack("bdver4"), (std::vector<std::string>{"fma4", "xop", "tbm"}));
+  const std::vector<std::string> latest = cpuFeatures("diamondrapids");
+  for (const char *feature : {"avx10.2", "apxf", "amx-bf16", "avx512f"})
+    EXPECT_EQ(std::count(latest.begin(), latest.end(), feature), 1) << feature;
+}
+
 TEST_F(Images, AreOnGpusForEqualOrNewerOnes) {
   const std::shared_ptr<Device> older = Device::open("simulator:sm_80"), newer = Device::open("simulator:sm_90a");
   const auto imageFor = [](const std::shared_ptr<Device> &gpu, const std::string &target) {
@@ -156,6 +173,33 @@ TEST_F(Images, AreChosenByTheArguments) {
   // The checks of every launch come first.
   expectError([&] { launch(*device, kernel, 8, {wide}); }, {"expected 2 arguments, but got 1"});
   expectError([&] { launch(*device, kernel, 8, {wide, 1.0f}); }, {"expected 'y' to be a tensor, but got"});
+}
+
+TEST_F(Images, AreRefusedForOtherStrides) {
+  const Kernel kernel = stored({addImage()})[0];
+  Tensor x = tensor({80}, 3), y = tensor({40}, 4);
+  TensorRef even = x.ref();
+  even.extents = {40}, even.strides = {2};
+  expectError(
+      [&] { launch(*device, kernel, 3, {even, y}); },
+      {"kernel 'add': expected 'x' to have stride 1 in dimension 0, as it was compiled for, but got f32[40] with "
+       "strides 2\nnote: '"});
+}
+
+// Loading a file again and again needs no more memory: the code of kernels that are gone goes at the next compilation.
+TEST_F(Images, AreFreedAfterTheirLastKernel) {
+  Tensor x = tensor({40}, 3), y = tensor({40}, 4);
+  std::vector<Kernel> kernels = stored({addImage()});
+  const std::weak_ptr<const Executable> first = compile(*device, kernels[0], {x, y});
+  const std::vector<Kernel> copies = kernels;
+  kernels = loadKernels(path);
+  compile(*device, kernels[0], {x, y});
+  EXPECT_FALSE(first.expired()); // the copy has it
+  const std::weak_ptr<const Executable> second = compile(*device, kernels[0], {x, y});
+  kernels = loadKernels(path);
+  compile(*device, kernels[0], {x, y});
+  EXPECT_FALSE(first.expired());
+  EXPECT_TRUE(second.expired());
 }
 
 TEST_F(Images, HaveTheNumbersOfViewsThatTheyWereCompiledFor) {
