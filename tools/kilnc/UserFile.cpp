@@ -152,11 +152,11 @@ static void build(const std::string &path, const std::vector<std::string> &inclu
 }
 
 UserFile::UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted) {
-  checkReadable(path);
   if (path.ends_with(".kiln")) {
-    registered = loadKernels(path);
+    registered = loadKernels(path); // which checks the file, and takes larger ones than sources are
     return;
   }
+  checkReadable(path);
   Registrations registrations;
   if (path.ends_with(".so")) {
     library.reset(load(path, fs::absolute(path).string()));
