@@ -32,8 +32,8 @@ std::string toJson(const StepRow &row) {
   return textOf(json);
 }
 
-/// The row of a line of log.jsonl, the inverse of toJson().
-static StepRow readRow(const std::string &line) {
+/// The row of a line of log.jsonl, the inverse of toJson(); none for a line that is no row.
+static std::optional<StepRow> readRow(const std::string &line) try {
   StepRow row;
   const nlohmann::ordered_json json = nlohmann::ordered_json::parse(line);
   for (const auto &[tag, value] : json.items())
@@ -47,7 +47,9 @@ static StepRow readRow(const std::string &line) {
       row.set(tag, value.get<std::string>());
     else
       row.set(tag, value.is_number() ? value.get<double>() : NAN);
-  return row;
+  return row.number("loss") ? std::optional(row) : std::nullopt;
+} catch (const nlohmann::json::exception &) {
+  return {};
 }
 
 /// The step of a line; none for an incomplete line after a crash.

@@ -131,4 +131,20 @@ TEST_F(StepLogTest, ARowWithoutAPlaceIsLeft) {
   EXPECT_FALSE(RunLog(path, 2).left().has_value());
 }
 
+// A line that is no row is dropped, as an incomplete one in the log is.
+TEST_F(StepLogTest, OnlyARowIsLeft) {
+  const std::string path = options.out + "/log.jsonl";
+  for (const char *line : {R"({"step":2})", R"({"step":2,"loss":[1]})", R"({"step":2,"loss":1,"seconds":"x"})", "[]"}) {
+    writeText(path + ".rest", line + std::string("\n"));
+    if (const std::optional<StepRow> left = RunLog(path, 2).left())
+      EXPECT_TRUE(left->number("loss").has_value()) << line;
+  }
+  for (const char *line : {R"({"step":2,"loss":null,"seconds":1.0})", R"({"step":2,"loss":1.5,"seconds":1.0})"}) {
+    writeText(path + ".rest", line + std::string("\n"));
+    const std::optional<StepRow> left = RunLog(path, 2).left();
+    ASSERT_TRUE(left.has_value()) << line;
+    EXPECT_EQ(toJson(*left), line);
+  }
+}
+
 } // namespace
