@@ -62,6 +62,9 @@ void Generator::drawHints(Op &loop) {
   loop.hints = {.unroll = static_cast<int>(between(1, 4)), .pipeline = chance(75)};
   if (loop.hints.pipeline && chance(50))
     loop.hints.stages = static_cast<int>(between(1, 4));
+  // Five stages of the largest operands fit the 99 KB of shared memory of the smallest GPU.
+  if (const int stages = loop.hints.stages > 0 ? loop.hints.stages : program.stages; stages > 0)
+    loop.hints.unroll = std::min(loop.hints.unroll, std::max(1, 5 / stages));
 }
 
 Known Generator::openLoop(Op &loop, double bound) {
