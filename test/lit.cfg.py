@@ -5,6 +5,7 @@ lit is pointed at the build folder: `lit -v build/test/dialect/round-trip.mlir`.
 %source is the root of the sources, %build that of the build, %python a Python that finds the package `kiln`. Programs come from build/bin, then LLVM's own.
 """
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -63,6 +64,14 @@ if chromium:
     config.available_features.add("chromium")
     config.substitutions.append(("%chromium", chromium))
 
+
+def is_loaded(library):
+    try:
+        return bool(ctypes.CDLL(library))
+    except OSError:
+        return False
+
+
 # NVIDIA's CUDA Toolkit, as Kiln finds it: its linker (`REQUIRES: nvjitlink`), and its assembler from PATH or from the
 # toolkit (`REQUIRES: ptxas`, and the substitution %ptxas). With an empty CUDA_PATH there is none.
 named = os.environ.get("CUDA_PATH")
@@ -72,6 +81,8 @@ if named is not None:
 if any(os.path.exists(os.path.join(toolkit, "lib64", f"libnvJitLink.so.{version}"))
        for toolkit in toolkits for version in (12, 13)):
     config.available_features.add("nvjitlink")
+elif not any(is_loaded(f"libnvJitLink.so.{version}") for version in (12, 13)):
+    config.available_features.add("no-nvjitlink")
 ptxas = toolkits and shutil.which("ptxas", path=os.pathsep.join(
     [os.environ["PATH"], *(os.path.join(toolkit, "bin") for toolkit in toolkits)]))
 if ptxas:
