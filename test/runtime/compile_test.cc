@@ -137,19 +137,21 @@ TEST_F(Compiling, NamesOfArgumentsAreInNoKey) {
 Loc place = {"moved.cc", 0};
 void storeZero(View x) { store(x, {0}, full(f32, {}, 0.0), {}, place); }
 
+/// How often a kernel is compiled again after an edit has moved its line at `place`.
+int64_t compilationsOfAMove(const std::shared_ptr<Device> &device, Type type, void (*function)(View)) {
+  const Tensor x(device, type, {1});
+  compile(*device, kernel("moved", function), {x.ref()});
+  place.line = static_cast<int>(std::random_device()() >> 2); // one that no earlier run has left in the cache
+  const int64_t before = compileStatistics().compiled;
+  compile(*device, kernel("moved", function), {x.ref()});
+  return compileStatistics().compiled - before;
+}
+
 // Source lines are in the key only if the code reports them: for a CPU, an edit above a kernel compiles nothing.
 TEST_F(Compiling, LinesAreInTheKeyOfCodeThatTellsThem) {
   for (const char *name : {"cpu:generic", "simulator:sm_80"}) {
     const std::shared_ptr<Device> on = Device::open(name);
-    Tensor x(on, f32, {1});
-    const auto compileAnew = [&] {
-      const int64_t before = compileStatistics().compiled;
-      compile(*on, kernel("moved", storeZero), {x.ref()});
-      return compileStatistics().compiled - before;
-    };
-    compileAnew();
-    place.line = static_cast<int>(std::random_device()() >> 2); // one that no earlier run has left in the cache
-    EXPECT_EQ(compileAnew(), on->backend().tellsLines() ? 1 : 0) << name;
+    EXPECT_EQ(compilationsOfAMove(on, f32, storeZero), on->backend().tellsLines() ? 1 : 0) << name;
   }
 }
 
@@ -160,17 +162,7 @@ void waitForOne(View x) {
 }
 
 // The error for a wait that cannot end has the line of the present source, on all devices.
-TEST_F(Compiling, LinesOfWaitsAreInTheKey) {
-  Tensor x(device, i32, {1});
-  const auto compileAnew = [&] {
-    const int64_t before = compileStatistics().compiled;
-    compile(*device, kernel("waits", waitForOne), {x.ref()});
-    return compileStatistics().compiled - before;
-  };
-  compileAnew();
-  place.line = static_cast<int>(std::random_device()() >> 2);
-  EXPECT_EQ(compileAnew(), 1);
-}
+TEST_F(Compiling, LinesOfWaitsAreInTheKey) { EXPECT_EQ(compilationsOfAMove(device, i32, waitForOne), 1); }
 
 // A finding of the simulator has the line of the kernel from which the code was generated.
 TEST_F(Compiling, FindingsAreAtTheKernelsLine) {
