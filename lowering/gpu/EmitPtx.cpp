@@ -186,6 +186,25 @@ static void packByArithmetic(llvm::Module &module) {
   }
 }
 
+/// Code generation widens the two bytes of a 16-bit number to a vector of four, half of it undefined, if they become
+/// elements of a vector of bytes. So they are taken by arithmetic:
+///
+///     extractelement (bitcast i16 %x to <2 x i8>), 1   →   trunc (lshr %x, 8)
+static void takeBytesByArithmetic(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
+      auto *extract = llvm::dyn_cast<llvm::ExtractElementInst>(&instruction);
+      auto *cast = extract ? llvm::dyn_cast<llvm::BitCastInst>(extract->getVectorOperand()) : nullptr;
+      const auto *index = extract ? llvm::dyn_cast<llvm::ConstantInt>(extract->getIndexOperand()) : nullptr;
+      if (!cast || !index || !cast->getSrcTy()->isIntegerTy(16) || !extract->getType()->isIntegerTy(8))
+        continue;
+      llvm::IRBuilder<> builder(extract);
+      llvm::Value *const shifted = builder.CreateLShr(cast->getOperand(0), 8 * index->getZExtValue());
+      extract->replaceAllUsesWith(builder.CreateTrunc(shifted, extract->getType()));
+      extract->eraseFromParent();
+    }
+}
+
 std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const StageSink &sink) {
   const LlvmErrors errors(module.getContext());
   const std::string features = featuresFor(module, target), key = target.architecture + features;
@@ -197,6 +216,7 @@ std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const S
   runPasses(module, *machine, optimisation);
   buildVectorsWhole(module);
   packByArithmetic(module);
+  takeBytesByArithmetic(module);
   keepChosenZeros(module);
   sinkValues(module);
   if (sink)
