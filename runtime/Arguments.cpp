@@ -172,6 +172,18 @@ static void checkDisjoint(const std::string &kernel, const Signature &signature,
                               calledArgument(signature.parameters[j].name, j)));
 }
 
+/// Throws Error if extents differ that the executable assumes to be equal.
+static void checkEqual(const std::string &kernel, const Signature &signature, const std::vector<Arg> &args) {
+  for (const auto &[first, firstAxis, second, secondAxis] : signature.equalExtents)
+    if (args[first].ref.extents[firstAxis] != args[second].ref.extents[secondAxis])
+      throw Error(
+          fmt::format("kernel '{}': expected {} to have the extent of dimension {} of {} in dimension {}, as it "
+                      "was compiled for, but got {} and {}",
+                      kernel, calledArgument(signature.parameters[second].name, second), firstAxis,
+                      calledArgument(signature.parameters[first].name, first), secondAxis, textOf(args[second]),
+                      textOf(args[first])));
+}
+
 static void checkGrid(const std::string &kernel, Grid grid) {
   int64_t programs = 1;
   for (int64_t extent : grid)
@@ -219,6 +231,7 @@ ArgumentBlock pack(const Executable &executable, Grid grid, const std::vector<Ar
   ArgumentBlock block(grid.begin(), grid.end());
   for (size_t i = 0; i < args.size(); ++i)
     checkFits(executable, i, args[i], workspace);
+  checkEqual(kernel, signature, args);
   for (const abi::Slot &slot : signature.slots)
     block.push_back(wordOf(slot, args[slot.argument], workspace));
   checkDisjoint(kernel, signature, args, workspace);

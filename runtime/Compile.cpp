@@ -105,10 +105,20 @@ static std::string textOf(const std::vector<Arg> &args) {
   return text;
 }
 
+/// The named extents that are equal in each of the problems.
+static uint64_t equalExtents(const Request &request) {
+  uint64_t equal = equalExtents(request.kernel, request.args);
+  for (const Launch::Problem &other : request.others)
+    equal &= equalExtents(request.kernel, other.args);
+  return equal;
+}
+
 /// The facts common to all problems, and their number if there are several.
 static FactWords factsOf(const Request &request) {
   const lowering::FactKinds kinds = request.device.backend().facts();
   FactWords facts = factsOf(request.args, request.workspace, kinds);
+  if (!request.kernel.namedExtents.empty())
+    facts.push_back(equalExtents(request));
   if (request.others.empty())
     return facts;
   for (const Launch::Problem &other : request.others)
@@ -137,6 +147,10 @@ static Specialisation specialise(const Request &request, const FactWords &words)
   }
   for (const std::pair<int, int> &pair : disjointPairs(words, args.size()))
     facts.disjoint.insert(pair);
+  const uint64_t equal = equalExtents(request);
+  for (size_t i = 0; i < request.kernel.namedExtents.size() && i < 64; ++i)
+    if (equal >> i & 1)
+      facts.equalExtents.push_back(request.kernel.namedExtents[i]);
   return facts;
 }
 

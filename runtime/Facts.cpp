@@ -139,6 +139,22 @@ std::vector<std::pair<int, int>> disjointPairs(const FactWords &facts, size_t co
   return pairs;
 }
 
+uint64_t equalExtents(const Kernel &kernel, const std::vector<Arg> &args) {
+  const auto extentOf = [&](const std::pair<int, int> &place) -> int64_t {
+    const Shape &extents = args[place.first].ref.extents;
+    return place.second < std::ssize(extents) ? extents[place.second] : -1;
+  };
+  uint64_t equal = 0;
+  for (size_t i = 0; i < std::min<size_t>(kernel.namedExtents.size(), 64); ++i) {
+    const Kernel::NamedExtent &places = kernel.namedExtents[i];
+    const int64_t first = extentOf(places.front());
+    const bool agree = first >= 0 && std::all_of(places.begin() + 1, places.end(),
+                                                 [&](const auto &place) { return extentOf(place) == first; });
+    equal |= uint64_t(agree) << i;
+  }
+  return equal;
+}
+
 FactWords relevantBits(const FactWords &facts, size_t count, const std::set<int> &written) {
   FactWords bits(facts.size(), ~uint64_t{0});
   forBits(facts, count, [&](int i, int j, size_t bit) {

@@ -25,7 +25,7 @@ struct Fact {
 };
 
 /// One word for each argument. Then one bit for each pair of views, in lexical order: 1 if they do not overlap. Then
-/// the extents that the kernel reads as constants, if any.
+/// one bit for each named extent, if there are any, and the extents that the kernel reads as constants.
 using FactWords = llvm::SmallVector<uint64_t, 32>;
 
 /// Whether a view satisfies `tile.fits_32`.
@@ -51,5 +51,8 @@ std::vector<std::pair<int, int>> disjointPairs(const FactWords &facts, size_t co
 /// that the kernel only reads are irrelevant.
 FactWords relevantBits(const FactWords &facts, size_t count, const std::set<int> &written);
 uint64_t hashOf(const FactWords &words);
+
+/// The named extents of the kernel that are equal in these arguments, as bits; the names after the 64th have none.
+uint64_t equalExtents(const Kernel &kernel, const std::vector<Arg> &args);
 
 } // namespace kiln

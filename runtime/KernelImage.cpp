@@ -261,6 +261,7 @@ static Kernel makeKernelFor(const std::shared_ptr<ImageFile> &file, const Kernel
   kernel.name = image.kernel;
   kernel.loc = {file->path.c_str(), 1};
   kernel.parameters = image.parameters;
+  kernel.namedExtents = findNamedExtents(kernel.parameters);
   Config defaults;
   for (const KernelImage::Setting &setting : image.config) {
     defaults[setting.name] = setting.value;

@@ -87,6 +87,10 @@ template <class Stream, class Signature> static void pass(Stream &stream, Signat
     stream.number(pair.first, 0, mostCount);
     stream.number(pair.second, 0, mostCount);
   });
+  stream.list(signature.equalExtents, [&](auto &equal) {
+    for (auto *const number : {&equal.first, &equal.firstAxis, &equal.second, &equal.secondAxis})
+      stream.number(*number, 0, mostCount);
+  });
 }
 
 /// Passes all parts of an image but its key.
@@ -153,11 +157,17 @@ static bool isFine(const KernelImage &image) {
   const auto isView = [&](int index) {
     return index < static_cast<int>(parameters.size()) && parameters[index].isView;
   };
+  const auto hasAxis = [&](int index, int axis) {
+    return isView(index) && axis < static_cast<int>(parameters[index].extents.size());
+  };
   return isIdentifier(image.kernel) && next == image.counts.size() &&
          std::ranges::equal(areViews, parameters, {}, {}, &Signature::Parameter::isView) &&
          std::all_of(parameters.begin(), parameters.end(), [](const auto &each) { return isFine(each); }) &&
          std::all_of(image.signature.disjoint.begin(), image.signature.disjoint.end(),
-                     [&](const auto &pair) { return isView(pair.first) && isView(pair.second); });
+                     [&](const auto &pair) { return isView(pair.first) && isView(pair.second); }) &&
+         std::all_of(image.signature.equalExtents.begin(), image.signature.equalExtents.end(), [&](const auto &equal) {
+           return hasAxis(equal.first, equal.firstAxis) && hasAxis(equal.second, equal.secondAxis);
+         });
 }
 
 // --- Files -----------------------------------------------------------------------------------------------------------

@@ -28,10 +28,15 @@ struct Signature {
     bool stridesBy16 = false, extentBy16 = false, fits32 = false;
     bool read = true, written = true; // the kernel may read from it, and may write to it
   };
+  /// Two extents that must be equal.
+  struct EqualExtents {
+    int first, firstAxis, second, secondAxis; // arguments and their axes
+  };
   std::string where; // the registration's `file:line`; empty if unknown
   std::vector<Parameter> parameters;
   std::vector<abi::Slot> slots;              // of one problem, after the grid
   std::vector<std::pair<int, int>> disjoint; // views that must not overlap
+  std::vector<EqualExtents> equalExtents;    // that have slots
   int problems = 1;                          // problems of a grouped launch
 
   /// The number of slots of a whole block. On a GPU a block of several problems begins with the launch's grid, with all

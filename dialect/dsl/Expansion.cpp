@@ -53,6 +53,7 @@ const Kernel &expanded(const Kernel &kernel, const std::vector<size_t> &counts) 
   form.identity = Kernel().identity;
   form.made = noKernels();
   form.parameters = parametersOf(kernel, counts);
+  form.namedExtents = findNamedExtents(form.parameters);
   form.counts = counts;
   for (std::vector<std::optional<int>> &axes : form.batches) {
     axes = repeated(axes, kernel.parameters, counts);

@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <cerrno>
@@ -216,6 +217,26 @@ struct Registration {
 };
 } // namespace
 
+std::vector<Kernel::NamedExtent> findNamedExtents(const std::vector<Kernel::Parameter> &parameters) {
+  llvm::MapVector<llvm::StringRef, Kernel::NamedExtent> found;
+  for (const auto &[argument, parameter] : llvm::enumerate(parameters)) {
+    llvm::StringRef shape = parameter.about;
+    if (!parameter.isView() || parameter.kind == Kernel::Parameter::Kind::list ||
+        llvm::StringRef(parameter.name).contains('[') || !shape.consume_front("("))
+      continue;
+    llvm::SmallVector<llvm::StringRef> extents;
+    shape.take_until([](char c) { return c == ')'; }).split(extents, ',');
+    for (const auto &[axis, extent] : llvm::enumerate(extents))
+      if (isIdentifier(extent.trim().str()))
+        found[extent.trim()].emplace_back(static_cast<int>(argument), static_cast<int>(axis));
+  }
+  std::vector<Kernel::NamedExtent> several;
+  for (auto &[name, extents] : found)
+    if (extents.size() > 1)
+      several.push_back(std::move(extents));
+  return several;
+}
+
 void detail::registerKernel(Kernel &kernel, const std::vector<std::string> &arguments, const void *config) {
   const Registration line{kernel};
   if (!isIdentifier(kernel.name))
@@ -227,6 +248,7 @@ void detail::registerKernel(Kernel &kernel, const std::vector<std::string> &argu
     parameter.name = name.str();
     parameter.about = about.trim().str();
   }
+  kernel.namedExtents = findNamedExtents(kernel.parameters);
   seen.clear();
   for (const Field &field : kernel.fields) {
     line.checkName(field.name, "config fields", seen);

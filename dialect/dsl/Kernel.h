@@ -6,9 +6,9 @@
 // `field(…).among({512, 2048})` gives a tuner candidates.
 //
 // A kernel's parameters are views and scalar tiles in any order, then at most one config struct. A view that may be
-// absent is a std::optional<View>, and a list of views a std::vector<View>; each number of views that a launch gives is
-// a specialisation of its own. Messages, stages and `kilnc --list` use the names of arguments. Without names the
-// arguments are 0, 1, ….
+// absent is a std::optional<View>, a list of views a std::vector<View>; each number of views is a specialisation. The
+// names of arguments are those of messages, stages and `kilnc --list`; without names they are 0, 1, …. Extents of one
+// name, as N above, may differ. Where a launch's numbers agree, the compiler uses that: one mask for all such views.
 
 #pragma once
 
@@ -187,9 +187,14 @@ struct Kernel {
     bool isVariadic() const { return kind == Kind::optional || kind == Kind::list; }
   };
 
+  /// Extents that have one name in the texts of arguments, as N in "x (N, C)" and "mean (N)": their arguments and axes.
+  using NamedExtent = std::vector<std::pair<int, int>>;
+
   std::string name;
   Loc loc; // the line of the registration
   std::vector<Parameter> parameters;
+  /// The names of two or more extents. Where a launch's numbers agree, its code relies on that.
+  std::vector<NamedExtent> namedExtents;
   std::vector<Field> fields;
   /// Calls the function. `views` and `scalars` hold all views and all scalars, in the order of the parameters. `counts`
   /// has the number of views of each optional view and each list. `config` is `name=value,…`; other fields keep their
@@ -222,6 +227,9 @@ struct Kernel {
     return calledArgument(index < parameters.size() ? parameters[index].name : "", index);
   }
 };
+
+/// Kernel::namedExtents of these parameters. Names of lists' views differ from view to view, and are left out.
+std::vector<Kernel::NamedExtent> findNamedExtents(const std::vector<Kernel::Parameter> &parameters);
 
 /// The text of a config struct for compile() and plans: `bm=128,bn=128`.
 template <class Config> std::string textOf(const std::vector<Field> &fields, const Config &config) {

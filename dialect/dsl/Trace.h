@@ -31,9 +31,10 @@ struct Specialisation {
   std::vector<ArgFacts> args;
   std::set<std::pair<int, int>> disjoint; // pairs (i < j) of view arguments that do not overlap
   bool warps = false,
-       stages = false;            // whether the target reads these fields of the config; with `warps` also `programs`
-  int problems = 1;               // problems of a grouped launch
-  bool checksAssumptions = false; // whether an assume() is also a device_assert()
+       stages = false; // whether the target reads these fields of the config; with `warps` also `programs`
+  std::vector<Kernel::NamedExtent> equalExtents; // extents that have one number, of two or more each
+  int problems = 1;                              // problems of a grouped launch
+  bool checksAssumptions = false;                // whether an assume() is also a device_assert()
 };
 
 /// A traced kernel. The module holds one `func.func` with the kernel's name and the attribute `tile.kernel`. A view
@@ -44,6 +45,7 @@ struct Specialisation {
 ///
 /// Function attributes:
 /// - `tile.disjoint`: an array of index pairs (i64 arrays); the kernel writes at least one of each pair.
+/// - `tile.equal_extents`: arrays of arguments and axes, in turn; the extents of each array are equal and not static.
 /// - `tile.warps`, `tile.programs`, `tile.stages` (i64): the config fields `warps`, `min_ctas_per_sm` and `stages`, if
 ///   the kernel has them and the target reads them.
 /// - `tile.problems` (i64): if more than 1.

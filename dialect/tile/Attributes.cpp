@@ -18,6 +18,20 @@ static bool isPairOfViews(Attribute attribute, FunctionOpInterface function) {
   return llvm::all_of(pair.asArrayRef(), [&](int64_t i) { return isa<MemRefType>(function.getArgumentTypes()[i]); });
 }
 
+/// Pairs of a view's argument and an axis, at least two.
+static bool isGroupOfExtents(Attribute attribute, FunctionOpInterface function) {
+  auto group = dyn_cast<DenseI64ArrayAttr>(attribute);
+  if (!group || group.size() < 4 || group.size() % 2 != 0)
+    return false;
+  return llvm::all_of(llvm::seq<int64_t>(0, group.size() / 2), [&](int64_t i) {
+    const int64_t argument = group[2 * i], axis = group[2 * i + 1];
+    if (argument < 0 || argument >= function.getNumArguments())
+      return false;
+    auto view = dyn_cast<MemRefType>(function.getArgumentTypes()[argument]);
+    return view && axis >= 0 && axis < view.getRank();
+  });
+}
+
 static bool isPositive(Attribute attribute) {
   auto number = dyn_cast<IntegerAttr>(attribute);
   return number && number.getType().isInteger(64) && number.getInt() >= 1;
@@ -124,6 +138,10 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return expect(function && array &&
                       llvm::all_of(array, [&](Attribute pair) { return isPairOfViews(pair, function); }),
                   "pairs of views on a function, each pair in order");
+  if (name == "tile.equal_extents")
+    return expect(function && array &&
+                      llvm::all_of(array, [&](Attribute group) { return isGroupOfExtents(group, function); }),
+                  "groups of extents on a function, each two or more pairs of a view and an axis");
   return op->emitError() << "expected an attribute that the 'tile' dialect has, but got '" << name << "'";
 }
 

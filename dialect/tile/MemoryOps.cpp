@@ -91,9 +91,42 @@ void printSubscriptTypes(OpAsmPrinter &printer, Operation *, OperandRange, TypeR
 
 LogicalResult DimOp::verify() { return verifyAxis(*this, getAxis(), getView().getType().getRank()); }
 
+/// The first of the extents that the launch has found equal to this one (`tile.equal_extents`), or a static one.
+static std::pair<BlockArgument, int64_t> representative(BlockArgument view, int64_t axis) {
+  const std::pair<BlockArgument, int64_t> self(view, axis);
+  auto function = dyn_cast_or_null<FunctionOpInterface>(view.getOwner()->getParentOp());
+  const auto groups = function ? function->getAttrOfType<ArrayAttr>("tile.equal_extents") : ArrayAttr();
+  if (!groups || view.getOwner()->getArgumentTypes() != TypeRange(function.getArgumentTypes())) // not an entry block
+    return self;
+  for (const auto group : groups.getAsRange<DenseI64ArrayAttr>()) {
+    SmallVector<std::pair<BlockArgument, int64_t>> extents;
+    for (size_t i = 0; i < static_cast<size_t>(group.size()); i += 2)
+      extents.emplace_back(view.getOwner()->getArgument(group[i]), group[i + 1]);
+    if (!llvm::is_contained(extents, self))
+      continue;
+    const auto *known = llvm::find_if(extents, [](const auto &extent) {
+      return !cast<MemRefType>(extent.first.getType()).isDynamicDim(extent.second);
+    });
+    return known == extents.end() ? extents.front() : *known;
+  }
+  return self;
+}
+
 OpFoldResult DimOp::fold(FoldAdaptor) {
-  int64_t extent = shapeOf(getView().getType())[getAxis()];
-  return ShapedType::isDynamic(extent) ? OpFoldResult() : IntegerAttr::get(getType(), extent);
+  const auto argument = dyn_cast<BlockArgument>(getView());
+  const auto [view, axis] = argument ? representative(argument, getAxis()) : std::pair(argument, int64_t(getAxis()));
+  const int64_t extent = shapeOf(argument ? view.getType() : getView().getType())[axis];
+  if (!ShapedType::isDynamic(extent))
+    return IntegerAttr::get(getType(), extent);
+  if (!argument || std::pair(view, axis) == std::pair(argument, int64_t(getAxis())))
+    return {};
+  getViewMutable().assign(view);
+  setAxis(axis);
+  return getResult();
+}
+
+Value createDim(OpBuilder &builder, Location loc, Value view, int64_t axis) {
+  return builder.createOrFold<DimOp>(loc, builder.getI64Type(), view, axis);
 }
 
 LogicalResult LoadOp::verify() { return verifyAccess(*this); }

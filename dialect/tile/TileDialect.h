@@ -47,6 +47,10 @@ void printFunction(mlir::OpAsmPrinter &printer, mlir::Operation *, mlir::Region 
 
 namespace kiln::tile {
 
+/// The extent of a view along `axis` (i64), as DimOp's folder simplifies it: a constant, or that of another view which
+/// is equal.
+mlir::Value createDim(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value view, int64_t axis);
+
 /// The value of an out-of-bounds element, of type `element`.
 mlir::TypedAttr paddingOf(Padding padding, mlir::Type element);
 

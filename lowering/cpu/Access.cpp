@@ -12,12 +12,11 @@ namespace kiln::lowering::cpu {
 
 bool isNonNegative(Value value, int effort) { return lowering::isNonNegative(rangeOf(value, effort)); }
 
-/// Extent of a view along `axis`, for comparison with positions.
-static Value extentOf(Evaluator &e, Value view, int64_t axis) {
-  auto type = cast<MemRefType>(view.getType());
-  if (!type.isDynamicDim(axis))
-    return e.constantIndex(type.getDimSize(axis));
-  return e.asIndex(e.make<tile::DimOp>(e.builder.getI64Type(), view, e.builder.getI64IntegerAttr(axis)));
+Value Evaluator::extentOf(Value view, int64_t axis) {
+  moveTo(0);
+  const Value extent = tile::createDim(builder, loc, view, axis);
+  APInt known;
+  return matchPattern(extent, m_ConstantInt(&known)) ? constantIndex(known.getSExtValue()) : asIndex(extent);
 }
 
 static bool isUnitStride(Value view, int64_t axis) {
@@ -77,7 +76,7 @@ Value Evaluator::liesInside(tile::AccessOp access) {
     if (!asksAhead(access, axis))
       continue;
     if (access.isIndexed(axis)) {
-      Value limit = extentOf(*this, view, axis), yes = make<arith::ConstantOp>(builder.getBoolAttr(true));
+      Value limit = extentOf(view, axis), yes = make<arith::ConstantOp>(builder.getBoolAttr(true));
       auto isBelow = [&, rows = subscript](Ix row, ValueRange all) -> SmallVector<Value> {
         Value position = asIndex(at(rows, {row}));
         return {make<arith::AndIOp>(all[0], make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, limit))};
@@ -88,7 +87,7 @@ Value Evaluator::liesInside(tile::AccessOp access) {
     const int64_t extent = extents[access.getBlockDim(axis)];
     if (alwaysInside(access.getView().getType(), axis, subscript, extent))
       continue;
-    Value start = asIndex(subscript), limit = extentOf(*this, view, axis);
+    Value start = asIndex(subscript), limit = extentOf(view, axis);
     Value last = make<arith::SubIOp>(limit, constantIndex(extent)); // start + extent could overflow
     holds = both(holds, make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, last));
     if (!isNonNegative(subscript))
@@ -146,13 +145,13 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange subscripts, 
       if (always && isUnitStride(view, axis))
         std::tie(access.before, access.after) = blockAround(index[dim], extents[dim]);
       if (!always)
-        bounds.back() = {extentOf(*this, view, axis), isConstant ? constantIndex(begin) : asIndex(offset), position,
+        bounds.back() = {extentOf(view, axis), isConstant ? constantIndex(begin) : asIndex(offset), position,
                          !isNonNegative(offset)};
       continue;
     }
     if (always)
       continue;
-    Value inside = make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, extentOf(*this, view, axis));
+    Value inside = make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, extentOf(view, axis));
     access.inside = both(access.inside, inside);
     if (hasLanes(index)) // all lanes masked off; but a masked load from an unmapped page still takes 150 ns
       access.indices.back() = make<arith::SelectOp>(inside, position, constantIndex(0));

@@ -104,11 +104,6 @@ std::optional<DotOperands::Edge> DotOperands::edgeOf(Value tile, int64_t axis) {
   return std::nullopt;
 }
 
-/// The extent of `view` along `axis`.
-static Value dimOf(Evaluator &e, Value view, int64_t axis) {
-  return e.asIndex(e.make<tile::DimOp>(e.builder.getI64Type(), view, e.builder.getI64IntegerAttr(axis)));
-}
-
 Value DotOperands::boundIn(Value view, int64_t axis, Value offset, int64_t extent) {
   auto type = cast<MemRefType>(view.getType());
   APInt begin;
@@ -117,7 +112,7 @@ Value DotOperands::boundIn(Value view, int64_t axis, Value offset, int64_t exten
     const int64_t start = std::max(begin.getSExtValue(), -extent);
     return e.constantIndex(std::clamp<int64_t>(type.getDimSize(axis) - start, 0, extent));
   }
-  Value left = e.make<arith::SubIOp>(dimOf(e, view, axis), e.asIndex(offset));
+  Value left = e.make<arith::SubIOp>(e.extentOf(view, axis), e.asIndex(offset));
   return e.make<arith::MaxSIOp>(e.make<arith::MinSIOp>(left, e.constantIndex(extent)), e.constantIndex(0));
 }
 
@@ -246,7 +241,7 @@ Value DotOperands::readView(tile::LoadOp load) {
     if (!isNonNegative(load.getOffsets()[axis]))
       require(arith::CmpIPredicate::sge, offset, e.constantIndex(0));
     if (extent == 1 && aDropsUnits)
-      require(arith::CmpIPredicate::slt, offset, dimOf(e, load.getView(), axis));
+      require(arith::CmpIPredicate::slt, offset, e.extentOf(load.getView(), axis));
     else if (!llvm::is_contained(matrix, axis))
       require(arith::CmpIPredicate::eq, boundIn(load.getView(), axis, load.getOffsets()[axis], extent),
               e.constantIndex(extent));

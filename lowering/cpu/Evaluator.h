@@ -176,6 +176,8 @@ public:
   Index acrossUnits(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to, const Index &index);
   /// The index that `map` computes from `index`; nothing if the distances of lanes are not constants.
   std::optional<Index> mapped(mlir::AffineMap map, const Index &index);
+  /// The extent of a view along `axis`, for comparison with positions.
+  mlir::Value extentOf(mlir::Value view, int64_t axis);
   int depthOf(mlir::Value value) const { return depths.lookup(value); }
   void moveTo(int depth);
 

@@ -57,9 +57,7 @@ Evaluator::Anywhere Evaluator::anywhereIn(tile::AccessOp op, const Index &index)
       if (block.lanes)
         position = make<arith::AddIOp>(asVector(position), constantLanes(builder.getIndexType(), block));
     }
-    Value extent = type.isDynamicDim(axis)
-                       ? asIndex(make<tile::DimOp>(builder.getI64Type(), view, builder.getI64IntegerAttr(axis)))
-                       : constantIndex(type.getDimSize(axis));
+    Value extent = extentOf(view, axis);
     if (!this->inside.contains({op, axis}))
       also(make<arith::CmpIOp>(arith::CmpIPredicate::ult, position,
                                position.getType() == vector ? asVector(extent) : extent));

@@ -40,7 +40,7 @@ static Value isInside(TileBuffers &tiles, tile::AccessOp access, ValueRange indi
   if (Value mask = access.getMaskIfAny())
     inside = tiles.read(loc, b.getI1Type(), tiles.of(mask), indices);
   for (auto [axis, position] : llvm::enumerate(positions)) {
-    Value extent = tile::DimOp::create(b, loc, access.getView(), axis);
+    Value extent = tile::createDim(b, loc, access.getView(), axis);
     Value here = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, position, extent);
     inside = inside ? Value(arith::AndIOp::create(b, loc, inside, here)) : here;
   }

@@ -94,10 +94,7 @@ Value GlobalTile::strideBytes(unsigned axis) {
 
 void GlobalTile::findBounds(MemRefType type, Operation *op) {
   const auto inside = op->getAttrOfType<DenseI64ArrayAttr>("tile.inside");
-  const auto extentOf = [&](unsigned dim) {
-    return type.isDynamicDim(dim) ? code.make<tile::DimOp>(code.builder.getI64Type(), view, int64_t(dim))
-                                  : code.i64(type.getDimSize(dim));
-  };
+  const auto extentOf = [&](unsigned dim) { return tile::createDim(code.builder, code.loc, view, dim); };
   indexTiles.resize(axes());
   for (unsigned axis = 0; axis < axes(); ++axis) {
     Bounds &bound = bounds.emplace_back();

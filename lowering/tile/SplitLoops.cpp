@@ -323,10 +323,7 @@ Value Split::restOf(const Mask &mask) {
     rest = sign > 0 ? emit.make<arith::AddIOp>(rest, value) : emit.make<arith::SubIOp>(rest, value);
   }
   if (mask.dim >= 0) {
-    const Value view = viewOf(mask.op);
-    const int64_t extent = cast<MemRefType>(view.getType()).getDimSize(mask.dim);
-    const Value known = ShapedType::isDynamic(extent) ? emit.make<tile::DimOp>(type, view, mask.dim) : constant(extent);
-    rest = emit.make<arith::AddIOp>(rest, known);
+    rest = emit.make<arith::AddIOp>(rest, tile::createDim(builder, loop.getLoc(), viewOf(mask.op), mask.dim));
   }
   return rest;
 }

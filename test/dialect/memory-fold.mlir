@@ -176,3 +176,19 @@ func.func @caches(%v: memref<?xf32, strided<[1]>>, %n: i64) {
   tile.scatter %1, %v[%run] {tile.cache = "keep"} : tensor<64xf32>, memref<?xf32, strided<[1]>>, tensor<64xi64>
   return
 }
+
+// Of extents that are equal, the first is read, or one that is static.
+// CHECK-LABEL: func @equal_extents(
+// CHECK-SAME: %[[V:.*]]: memref<?x?xf32>, %[[W:.*]]: memref<?x?xf32>, %[[S:.*]]: memref<?x64xf32>)
+func.func @equal_extents(%v: memref<?x?xf32>, %w: memref<?x?xf32>, %s: memref<?x64xf32>) -> (i64, i64, i64, i64)
+    attributes {tile.equal_extents = [array<i64: 0, 0, 1, 1>, array<i64: 0, 1, 2, 1>]} {
+  // CHECK-DAG: %[[FIRST:.*]] = tile.dim %[[V]], 0
+  // CHECK-DAG: %[[OTHER:.*]] = tile.dim %[[W]], 0
+  // CHECK-DAG: %[[STATIC:.*]] = arith.constant 64
+  %0 = tile.dim %v, 0 : memref<?x?xf32>
+  %1 = tile.dim %w, 1 : memref<?x?xf32>
+  %2 = tile.dim %w, 0 : memref<?x?xf32>
+  %3 = tile.dim %v, 1 : memref<?x?xf32>
+  // CHECK: return %[[FIRST]], %[[FIRST]], %[[OTHER]], %[[STATIC]]
+  return %0, %1, %2, %3 : i64, i64, i64, i64
+}

@@ -505,6 +505,20 @@ TEST(Specialisation, ExtentMakesStaticAndFactsBecomeAttributes) {
 )");
 }
 
+TEST(Specialisation, NamesOfSeveralExtentsAreFound) {
+  const Kernel k = kernel("k", extents, {"a (N, C + 1)", "b (C, N) f32, N rows", "s (N)"});
+  EXPECT_EQ(k.namedExtents, (std::vector<Kernel::NamedExtent>{{{0, 0}, {1, 1}}}));
+}
+
+TEST(Specialisation, EqualExtentsAreStaticTogetherOrAnAttribute) {
+  const std::string text = moduleOf(kernel("k", extents), {.args = {matrix, matrix, scalar(f32)},
+                                                           .equalExtents = {{{0, 0}, {1, 0}}, {{0, 1}, {1, 1}}}});
+  EXPECT_NE(text.find("%arg1: memref<?x32xf32, strided<[?, 1]>>, %arg2: f32) attributes "
+                      "{tile.equal_extents = [array<i64: 0, 0, 1, 0>], tile.kernel}"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Specialisation, OnlyAskedExtentsAreReported) {
   auto context = makeContext();
   Traced traced = trace(*context, kernel("k", extents), {{matrix, matrix, scalar(f32)}, {}}, "");

@@ -215,6 +215,12 @@ std::vector<Parameter> viewParameters(const Program &program) {
   return all;
 }
 
+std::string aboutOf(const Program &program, const Parameter &parameter) {
+  if (program.number % 2 != 0 || parameter.count == 0 || parameter.kind == Kernel::Parameter::Kind::list)
+    return "";
+  return fmt::format("(E{})", fmt::join(program.windows[parameter.begin].extents, ", E"));
+}
+
 Program generate(uint64_t seed, int number) { return Generator(seed, number).take(); }
 
 } // namespace kiln::fuzz

@@ -325,18 +325,20 @@ struct Parameters {
 
 static Parameters parametersOf(const Program &program) {
   Parameters result;
-  const auto add = [&](const char *type, const std::string &name) {
+  const auto add = [&](const char *type, const std::string &name, const std::string &about = "") {
     result.declarations.push_back(fmt::format("{} {}", type, name));
-    result.names.push_back('"' + name + '"');
+    result.names.push_back('"' + name + (about.empty() ? "" : " " + about) + '"');
   };
-  for (const auto &[kind, begin, count] : viewParameters(program)) {
+  for (const Parameter &parameter : viewParameters(program)) {
+    const auto &[kind, begin, count] = parameter;
+    const std::string about = aboutOf(program, parameter);
     const bool isList = kind == Kernel::Parameter::Kind::list;
     if (kind == Kernel::Parameter::Kind::view) {
-      add("View", fmt::format("v{}", begin));
+      add("View", fmt::format("v{}", begin), about);
       continue;
     }
     const std::string name = fmt::format("p{}", result.names.size());
-    add(isList ? "std::vector<View>" : "std::optional<View>", name);
+    add(isList ? "std::vector<View>" : "std::optional<View>", name, about);
     for (int i = 0; i < count; ++i)
       result.views += isList ? fmt::format("  View v{} = {}[{}];\n", begin + i, name, i)
                              : fmt::format("  View v{} = *{};\n", begin, name);

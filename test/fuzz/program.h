@@ -163,6 +163,9 @@ Program generate(uint64_t seed, int number);
 std::vector<bool> usedValues(const Program &program);
 /// The parameters that are views, in order: the groups, and each window that is in none.
 std::vector<Parameter> viewParameters(const Program &program);
+/// The text of the parameter's registration: `(E4, E16)` names the extents of a view, equal ones alike, in every second
+/// program.
+std::string aboutOf(const Program &program, const Parameter &parameter);
 /// The program as a kernel, which keeps a copy of it. Its parameters are viewParameters(), then the scalars.
 Kernel kernelOf(const Program &program);
 /// The program as a C++ kernel, with its memory in comments.

@@ -249,10 +249,11 @@ Kernel kernelOf(const Program &program) {
   kernel.loc = here();
   std::vector<size_t> sizes; // of the groups
   for (const Parameter &parameter : viewParameters(program))
-    kernel.parameters.push_back({parameter.kind});
+    kernel.parameters.push_back({parameter.kind, "", aboutOf(program, parameter)});
   for (const Parameter &group : program.groups)
     sizes.push_back(static_cast<size_t>(group.count));
   kernel.parameters.insert(kernel.parameters.end(), program.scalars.size(), {Kernel::Parameter::Kind::scalar});
+  kernel.namedExtents = findNamedExtents(kernel.parameters);
   kernel.call = [program, sizes](const std::vector<View> &views, const std::vector<Tile> &scalars,
                                  const std::vector<size_t> &counts, const std::string &) {
     if (counts != sizes || views.size() != program.windows.size())

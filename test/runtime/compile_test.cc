@@ -37,6 +37,33 @@ TEST_F(Compiling, SpecialisesOnTheExtentsThatTheKernelAsksFor) {
   EXPECT_EQ(first, executableFor(32, 48));
 }
 
+// Code for extents that agree, as their common name says, is not that for extents that do not.
+TEST_F(Compiling, RelatesExtentsOfOneName) {
+  const Kernel copy = kernel("copy", +[](View x, View y) { store(y, {0, 0}, load(x, {0, 0}, {8, 8}) + 1.0); },
+                             {"x (M, N)", "y (M, N)"});
+  const auto executableFor = [&](const Shape &from, const Shape &to) {
+    Tensor x(device, f32, from), y(device, f32, to);
+    x.uploadFloats(std::vector<float>(from[0] * from[1], 1));
+    launch(*device, copy, {1, 1, 1}, {x.ref(), y.ref()});
+    for (int64_t m = 0; m < to[0]; ++m)
+      for (int64_t n = 0; n < to[1]; ++n) {
+        const bool isInside = m < from[0] && n < from[1];
+        EXPECT_EQ(y.downloadFloats()[m * to[1] + n], isInside ? 2 : 1) << m << ", " << n;
+      }
+    return compile(*device, copy, {x.ref(), y.ref()});
+  };
+  const auto equal = executableFor({5, 7}, {5, 7});
+  EXPECT_EQ(equal, executableFor({3, 8}, {3, 8}));
+  const auto firstOnly = executableFor({5, 7}, {5, 3}), none = executableFor({5, 3}, {7, 8});
+  EXPECT_NE(equal, firstOnly);
+  EXPECT_NE(equal, none);
+  EXPECT_NE(firstOnly, none);
+  Tensor x(device, f32, {5, 7}), y(device, f32, {5, 3});
+  EXPECT_EQ(errorOf([&] { device->launch(*equal, {1, 1, 1}, {x.ref(), y.ref()}); }),
+            "kernel 'copy': expected 'y' to have the extent of dimension 1 of 'x' in dimension 1, as it was compiled "
+            "for, but got f32[5x3] and f32[5x7]");
+}
+
 // A trace that requests more static extents than an earlier one must not make that executable serve other extents.
 TEST_F(Compiling, KeepsApartTracesThatAskForDifferentExtents) {
   const Kernel branching = kernel(

@@ -121,6 +121,15 @@ static std::string apartOf(const ArchivedKernel &kernel) {
   return pairs.empty() ? "" : fmt::format(" These must not overlap: {}.", fmt::join(pairs, ", "));
 }
 
+/// `dimension 0 of x and dimension 0 of y`: the extents that must be equal.
+static std::string equalOf(const ArchivedKernel &kernel) {
+  std::vector<std::string> pairs;
+  for (const auto &[first, firstAxis, second, secondAxis] : kernel.codes[0].signature.equalExtents)
+    pairs.push_back(fmt::format("dimension {} of {} and {} of {}", firstAxis, fieldOf(kernel.kernel, first), secondAxis,
+                                fieldOf(kernel.kernel, second)));
+  return pairs.empty() ? "" : fmt::format(" These extents must be equal: {}.", fmt::join(pairs, ", "));
+}
+
 static constexpr const char *
     runText =
        "Runs the kernel on the CPU: grid[0] x grid[1] x grid[2] programs. Returns null, or the text of an error, "
@@ -143,9 +152,9 @@ std::string headerOf(const ArchivedKernel &kernel) {
   }
   std::string guard = "KILN_" + kernel.name + "_H";
   std::transform(guard.begin(), guard.end(), guard.begin(), [](char c) { return static_cast<char>(std::toupper(c)); });
-  std::string text = commentOf(fmt::format("The kernel {}{}{}, compiled by kilnc for {}. Strides count elements.{}",
+  std::string text = commentOf(fmt::format("The kernel {}{}{}, compiled by kilnc for {}. Strides count elements.{}{}",
                                            kernel.kernel.name, kernel.config.empty() ? "" : " with ", kernel.config,
-                                           fmt::join(targets, ", "), apartOf(kernel)))
+                                           fmt::join(targets, ", "), apartOf(kernel), equalOf(kernel)))
                          .substr(1); // the empty line
   text += fmt::format(
       "#ifndef {0}\n#define {0}\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n", guard);

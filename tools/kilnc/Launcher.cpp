@@ -62,11 +62,14 @@ static std::string interfaceOf(const ArchivedKernel &kernel, const std::string &
   text += fmt::format("}};\nstatic const int {}_apart[][2] = {{\n", kind);
   for (const auto &[first, second] : signature.disjoint)
     text += fmt::format("  {{{}, {}}},\n", first, second);
-  return text + fmt::format("  {{0, 0}},\n}};\nstatic const struct interface {0}_interface = {{{1}, {2}, {3}, "
-                            "{0}_parameters, {0}_slots, {0}_apart}};\n"
-                            "enum {{ {4}_BLOCK = {5} }}; /* words */\n",
+  text += fmt::format("  {{0, 0}},\n}};\nstatic const int {}_equal[][4] = {{\n", kind);
+  for (const auto &[first, firstAxis, second, secondAxis] : signature.equalExtents)
+    text += fmt::format("  {{{}, {}, {}, {}}},\n", first, firstAxis, second, secondAxis);
+  return text + fmt::format("  {{0, 0, 0, 0}},\n}};\nstatic const struct interface {0}_interface = {{{1}, {2}, {3}, "
+                            "{4}, {0}_parameters, {0}_slots, {0}_apart, {0}_equal}};\n"
+                            "enum {{ {5}_BLOCK = {6} }}; /* words */\n",
                             kind, signature.parameters.size(), signature.slots.size(), signature.disjoint.size(),
-                            kind == "cpu" ? "CPU" : "GPU", signature.words());
+                            signature.equalExtents.size(), kind == "cpu" ? "CPU" : "GPU", signature.words());
 }
 
 // --- Tables of code --------------------------------------------------------------------------------------------------

@@ -131,6 +131,22 @@ static void check(const Kernel &kernel, const std::vector<ArgFacts> &args) {
   }
 }
 
+/// The named extents that are one number, or `?`, in all arguments.
+static std::vector<Kernel::NamedExtent> equalExtents(const Kernel &kernel, const ArgumentList &arguments) {
+  const auto spelt = [&](const std::pair<int, int> &extent) -> std::optional<int64_t> {
+    const Shape &extents = arguments.facts.args[extent.first].extents;
+    if (extent.second >= std::ssize(extents))
+      return {};
+    return arguments.unknown.count(extent) ? -1 : extents[extent.second];
+  };
+  std::vector<Kernel::NamedExtent> equal;
+  for (const Kernel::NamedExtent &extents : kernel.namedExtents)
+    if (const auto first = spelt(extents.front());
+        first && std::all_of(extents.begin(), extents.end(), [&](const auto &each) { return spelt(each) == first; }))
+      equal.push_back(extents);
+  return equal;
+}
+
 /// Reads the flag's text for a kernel. Throws Error with the part that is wrong, and unless the arguments are those of
 /// the kernel. Facts of other kinds than these are left out.
 static ArgumentList parse(const Kernel &kernel, const std::string &text, const lowering::FactKinds &kinds) {
@@ -156,6 +172,7 @@ static ArgumentList parse(const Kernel &kernel, const std::string &text, const l
     result.facts.args.push_back(std::move(facts));
   }
   check(kernel, result.facts.args);
+  result.facts.equalExtents = equalExtents(kernel, result);
   return result;
 }
 

@@ -155,6 +155,13 @@ static const char *pack(const struct interface *interface, const void *arguments
       error = failure("%s and %s overlap, but it was compiled for arguments that do not overlap",
                       interface->parameter[first].name, interface->parameter[second].name);
   }
+  for (int i = 0; i < interface->equals && !error; ++i) {
+    const int *equal = interface->equal[i];
+    if (views[equal[0]].extents[equal[1]] != views[equal[2]].extents[equal[3]])
+      error = wrong(&interface->parameter[equal[2]], &views[equal[2]],
+                    "have extent %" PRId64 " in dimension %d, as %s in dimension %d", views[equal[0]].extents[equal[1]],
+                    equal[3], interface->parameter[equal[0]].name, equal[1]);
+  }
   if (error)
     return error;
   memcpy(block, grid, 3 * sizeof *block);

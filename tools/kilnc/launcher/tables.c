@@ -21,10 +21,11 @@ struct slot {
 };
 /* What the code for CPUs, or for GPUs, takes. */
 struct interface {
-  int parameters, slots, apart;
+  int parameters, slots, apart, equals;
   const struct parameter *parameter;
   const struct slot *slot;
-  const int (*pair)[2]; /* views that must not overlap */
+  const int (*pair)[2];  /* views that must not overlap */
+  const int (*equal)[4]; /* extents that must be equal: a view, its dimension, another view, its dimension */
 };
 
 /* The code for one CPU. */

@@ -30,6 +30,7 @@ int main(int argc, char **argv) {
   WRONG(a.x.extents[0] = (int64_t)1 << 50, a.x.strides[0] = (int64_t)1 << 40);
   WRONG(a.x.data = NULL);
   WRONG(a.y.data = x + 63 * 64);
+  WRONG(a.y.extents[0] = 63);
   WRONG(a.default_ = 2);
   WRONG(grid[1] = -1);
   WRONG(grid[2] = 0);
