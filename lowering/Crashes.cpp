@@ -1,4 +1,4 @@
-// Signal handlers that jump from a crash back to crashOf.
+// Signal handlers that jump from a crash back to catchCrash.
 
 #include "lowering/Crashes.h"
 
@@ -21,11 +21,11 @@ namespace kiln::lowering {
 
 static constexpr int caught[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 
-/// The jump target of this thread after a crash; null outside of crashOf. A handler may read it on any thread, so its
-/// thread-local memory must not be allocated lazily.
+/// The jump target of this thread after a crash; null outside of catchCrash. A handler may read it on any thread, so
+/// its thread-local memory must not be allocated lazily.
 [[gnu::tls_model("initial-exec")]] static thread_local sigjmp_buf *landing = nullptr;
 
-/// The number of threads in crashOf, and the actions that were set before the first of them.
+/// The number of threads in catchCrash, and the actions that were set before the first of them.
 static std::mutex entering;
 static int inside = 0;
 static struct sigaction before[std::size(caught)];
@@ -131,7 +131,7 @@ private:
 };
 } // namespace
 
-int crashOf(llvm::function_ref<void()> body) {
+int catchCrash(llvm::function_ref<void()> body) {
   const SignalStack stack;
   const Handlers handlers;
   sigjmp_buf place;
@@ -153,7 +153,7 @@ bool hasRoom(size_t bytes) {
 // --- Fatal errors of LLVM --------------------------------------------------------------------------------------------
 
 // Converts a fatal error of LLVM, or a crash of the compiler, to an exception. The exception is not thrown through
-// LLVM's frames, which are built without landing pads. Instead, LLVM's last message is recorded, crashOf discards
+// LLVM's frames, which are built without landing pads. Instead, LLVM's last message is recorded, catchCrash discards
 // LLVM's frames, and the exception is thrown outside of them. Only std::bad_alloc may pass LLVM's frames. operator new
 // throws it. onNoMemory throws it outside of withFatalErrorsThrown, where a lack of memory would otherwise end the
 // process.
@@ -209,7 +209,7 @@ void withFatalErrorsThrown(const std::function<void()> &body) {
     llvm::install_bad_alloc_error_handler(onNoMemory);
   });
   const LastWords words;
-  const int signal = crashOf([&] { body(); });
+  const int signal = catchCrash([&] { body(); });
   if (!signal)
     return;
   if (!words.reason.empty())

@@ -21,7 +21,7 @@ namespace kiln::lowering {
 /// Signal handlers are installed while at least one thread is in this function. A signal of another thread, or sent by
 /// another process, goes to the previous handler or has its default effect. The last thread restores the previous
 /// handler, unless a new one was installed meanwhile. Concurrent and nested calls are allowed.
-int crashOf(llvm::function_ref<void()> body);
+int catchCrash(llvm::function_ref<void()> body);
 
 /// Whether that many more bytes of address space are available. LLVM and MLIR use null pointers if malloc fails, so a
 /// lack of memory (mostly a limit on addresses) looks like a crash.

@@ -38,7 +38,7 @@ static int64_t divisorOfScalar(Value scalar) {
   int64_t divisor = divisorOf(scalar);
   if (auto extent = scalar.getDefiningOp<tile::DimOp>()) {
     const bool isLast = static_cast<int64_t>(extent.getAxis()) + 1 == extent.getView().getType().getRank();
-    if (isLast && factOf(extent.getView(), "tile.extent_by_16"))
+    if (isLast && viewFact(extent.getView(), "tile.extent_by_16"))
       divisor = std::max<int64_t>(divisor, 16);
   }
   return divisor;

@@ -119,7 +119,7 @@ StringRef tableOf(Value view) {
   return table ? table.getName() : StringRef();
 }
 
-Attribute factOf(Value view, StringRef name) {
+Attribute viewFact(Value view, StringRef name) {
   const auto argument = dyn_cast<BlockArgument>(view);
   auto function = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
   return function ? function.getArgAttr(argument.getArgNumber(), name) : Attribute();

@@ -53,7 +53,7 @@ llvm::SmallVector<tile::StoreOp> storesOf(mlir::Value tile);
 llvm::StringRef tableOf(mlir::Value view);
 
 /// A fact (`tile.…`) about a view that is an argument of the kernel; null if it is unknown.
-mlir::Attribute factOf(mlir::Value view, llvm::StringRef name);
+mlir::Attribute viewFact(mlir::Value view, llvm::StringRef name);
 
 /// Whether a write to `a` may change a value read from `b`. Both are view arguments of the kernel, or constants.
 bool mayOverlap(mlir::Value a, mlir::Value b);

@@ -167,7 +167,7 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange subscripts, 
     access.mask = mask;
     boundLanes(access, bounds[0].limit, bounds[0].begins, bounds[0].canBeNegative, access.along[0].second);
   } else if (!bounds.empty()) {
-    access.whole = mask ? both(access.inside, allOf(mask, access.valid())) : access.inside;
+    access.whole = mask ? both(access.inside, allTrue(mask, access.valid())) : access.inside;
     for (auto [bound, entry] : llvm::zip(bounds, access.along))
       boundWhole(access, bound.limit, bound.start, bound.canBeNegative, entry.second);
   }

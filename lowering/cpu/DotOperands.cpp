@@ -19,9 +19,9 @@ DotOperands::DotOperands(tile::DotOp dot, Evaluator &before, const DenseMap<Valu
     : DotOperands(dot, before, buffers, rows) {
   this->panels = panels;
   packedBefore = true;
-  kBound = boundOf(edgeOf(dot.getB(), 0), K);
+  kBound = emitBound(findEdge(dot.getB(), 0), K);
   steps = stepsBelow(kBound);
-  nBound = boundOf(edgeOf(dot.getB(), 1), N);
+  nBound = emitBound(findEdge(dot.getB(), 1), N);
 }
 
 void DotOperands::forMatrices(function_ref<void()> body) {
@@ -82,7 +82,7 @@ void DotOperands::pack() {
 
 /// The load, and its dimension, that becomes dimension `axis` of a matrix through moves and widening casts. None unless
 /// the load's padding is zero.
-std::optional<DotOperands::Edge> DotOperands::edgeOf(Value tile, int64_t axis) {
+std::optional<DotOperands::Edge> DotOperands::findEdge(Value tile, int64_t axis) {
   axis += static_cast<int64_t>(leading.size());
   while (Operation *op = tile.getDefiningOp()) {
     if (auto move = dyn_cast<tile::MoveOp>(op)) {
@@ -116,7 +116,7 @@ Value DotOperands::boundIn(Value view, int64_t axis, Value offset, int64_t exten
   return e.make<arith::MaxSIOp>(e.make<arith::MinSIOp>(left, e.constantIndex(extent)), e.constantIndex(0));
 }
 
-Value DotOperands::boundOf(std::optional<Edge> edge, int64_t extent) {
+Value DotOperands::emitBound(std::optional<Edge> edge, int64_t extent) {
   if (!edge)
     return e.constantIndex(extent);
   return boundIn(edge->load.getView(), edge->axis, edge->load.getOffsets()[edge->axis], extent);
@@ -134,11 +134,11 @@ Value DotOperands::stepsBelow(Value bound) {
 Value DotOperands::stepAt(Value k) { return group == 1 ? k : e.make<arith::DivUIOp>(k, e.constantIndex(group)); }
 
 void DotOperands::bound() {
-  kBound = e.least(boundOf(edgeOf(dot.getA(), 1), K), boundOf(edgeOf(dot.getB(), 0), K));
+  kBound = e.least(emitBound(findEdge(dot.getA(), 1), K), emitBound(findEdge(dot.getB(), 0), K));
   steps = stepsBelow(kBound);
-  mEdge = edgeOf(dot.getA(), 0).has_value();
-  mBound = boundOf(edgeOf(dot.getA(), 0), M);
-  nBound = boundOf(edgeOf(dot.getB(), 1), N);
+  mEdge = findEdge(dot.getA(), 0).has_value();
+  mBound = emitBound(findEdge(dot.getA(), 0), M);
+  nBound = emitBound(findEdge(dot.getB(), 1), N);
 }
 
 // --- a ------------------------------------------------------------------------------------------------------------
@@ -174,9 +174,9 @@ void DotOperands::packA(Value tile) {
   e.moveTo(0);
   a = memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({count * parts, depth() + 2, panelRows}, word),
                                e.builder.getI64IntegerAttr(64));
-  whereInside(edgeOf(dot.getA(), 0), M, [&] {
+  whereInside(findEdge(dot.getA(), 0), M, [&] {
     for (int64_t first = 0; first < count; first += 16)
-      forSteps(edgeOf(dot.getA(), 1), 1, [&](Ix step) {
+      forSteps(findEdge(dot.getA(), 1), 1, [&](Ix step) {
         for (int64_t vector = first; vector < std::min(count, first + 16); ++vector) {
           Ix m = e.lanesFrom(e.constantIndex(vector * lanes), std::min(lanes, M - vector * lanes));
           Value column = wordsAcross([&](Ix k) { return e.vectorAt(tile, in(k, m)); }, step);
@@ -198,7 +198,7 @@ void DotOperands::storePart(Value column, int64_t panel, int64_t first, Value st
 void DotOperands::whereInside(std::optional<Edge> edge, int64_t extent, function_ref<void()> body) {
   if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
     return body();
-  Value whole = e.make<arith::CmpIOp>(arith::CmpIPredicate::eq, boundOf(edge, extent), e.constantIndex(extent));
+  Value whole = e.make<arith::CmpIOp>(arith::CmpIPredicate::eq, emitBound(edge, extent), e.constantIndex(extent));
   auto assumed = [&] {
     e.inside[{edge->load, edge->axis}] = e.depth();
     body();
@@ -256,13 +256,13 @@ Value DotOperands::readView(tile::LoadOp load) {
     Value apart = e.make<arith::RemUIOp>(near, e.constantIndex(page));
     require(arith::CmpIPredicate::ugt, apart, e.constantIndex(2 * line));
   }
-  if (auto edge = edgeOf(dot.getA(), 1); edge && group > 1) { // words, or rows of tiles, must be completely inside
+  if (auto edge = findEdge(dot.getA(), 1); edge && group > 1) { // words, or rows of tiles, must be completely inside
     const int64_t whole = hasTiles(unit) ? tileWords * group : group;
-    require(arith::CmpIPredicate::eq, e.make<arith::RemUIOp>(boundOf(edge, K), e.constantIndex(whole)),
+    require(arith::CmpIPredicate::eq, e.make<arith::RemUIOp>(emitBound(edge, K), e.constantIndex(whole)),
             e.constantIndex(0));
   }
-  if (auto edge = edgeOf(dot.getA(), 0)) // one row is always read; with AMX tiles, all rows of a are
-    require(arith::CmpIPredicate::sge, boundOf(edge, M), e.constantIndex(hasTiles(unit) ? M : 1));
+  if (auto edge = findEdge(dot.getA(), 0)) // one row is always read; with AMX tiles, all rows of a are
+    require(arith::CmpIPredicate::sge, emitBound(edge, M), e.constantIndex(hasTiles(unit) ? M : 1));
   const int64_t dynamic = ShapedType::kDynamic;
   SmallVector<int64_t> inMemory(kept.size(), dynamic);
   if (strides[matrix[1]] == 1)
@@ -303,11 +303,11 @@ void DotOperands::forSteps(std::optional<Edge> edge, int64_t unroll, function_re
   e.unrolledLoop(e.constantIndex(0), end, unroll, body);
   assumeK(edge, false);
   if (!whole)
-    forPartOf(end, body);
+    forPartialStep(end, body);
 }
 
 /// Emits `body` for the partial step after the complete ones, if there is one.
-void DotOperands::forPartOf(Value last, function_ref<void(Ix step)> body) {
+void DotOperands::forPartialStep(Value last, function_ref<void(Ix step)> body) {
   e.branch(e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, last, steps), [&] { body(e.along(last)); }, nullptr);
 }
 

@@ -93,8 +93,8 @@ private:
     int64_t axis;
   };
   llvm::SmallVector<mlir::Value> inLeft(mlir::Value row, mlir::Value column) const;
-  std::optional<Edge> edgeOf(mlir::Value tile, int64_t axis);
-  mlir::Value boundOf(std::optional<Edge> edge, int64_t extent);
+  std::optional<Edge> findEdge(mlir::Value tile, int64_t axis);
+  mlir::Value emitBound(std::optional<Edge> edge, int64_t extent);
   void whereInside(std::optional<Edge> edge, int64_t extent, llvm::function_ref<void()> body);
   void assumeK(std::optional<Edge> edge, bool holds);
 
@@ -125,7 +125,7 @@ private:
 
   bool isWhole(mlir::Value bound) const;
   void forSteps(std::optional<Edge> edge, int64_t unroll, llvm::function_ref<void(Ix step)> body);
-  void forPartOf(mlir::Value last, llvm::function_ref<void(Ix step)> body);
+  void forPartialStep(mlir::Value last, llvm::function_ref<void(Ix step)> body);
   mlir::Value wordsAcross(llvm::function_ref<mlir::Value(Ix k)> row, Ix step);
   mlir::Value asWords(mlir::Value elements);
   mlir::Value zeroWord();

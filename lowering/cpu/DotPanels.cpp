@@ -103,7 +103,7 @@ void DotOperands::packPanel(Value n, ArrayRef<int64_t> valid) {
   if (isTransposed)
     packTransposed(valid.size(), [&](Value column) { return std::pair(e.make<arith::AddIOp>(n, column), column); });
   else
-    whereInside(masksAreFree ? std::nullopt : edgeOf(dot.getB(), 1), N, [&] { packRows(n, valid); });
+    whereInside(masksAreFree ? std::nullopt : findEdge(dot.getB(), 1), N, [&] { packRows(n, valid); });
   if (hasTiles(unit))
     fillTiles();
 }
@@ -128,7 +128,7 @@ void DotOperands::storePanel(Value value, Value step, Value column) {
 
 /// Packs b's columns from n on, one row of the panel for each step.
 void DotOperands::packRows(Value n, ArrayRef<int64_t> valid) {
-  forSteps(edgeOf(dot.getB(), 0), 4, [&](Ix step) { packWords(n, valid, step); });
+  forSteps(findEdge(dot.getB(), 0), 4, [&](Ix step) { packWords(n, valid, step); });
 }
 
 void DotOperands::packWords(Value n, ArrayRef<int64_t> valid, Ix step) {
@@ -142,7 +142,7 @@ void DotOperands::packWords(Value n, ArrayRef<int64_t> valid, Ix step) {
 /// Transposes blocks of lanes × lanes elements or words, read along k, for several vectors of columns. `placeOf`
 /// returns the position of a vector's first column in b and in the panel.
 void DotOperands::packTransposed(int64_t vectors, function_ref<std::pair<Value, Value>(Value)> placeOf) {
-  auto edge = edgeOf(dot.getB(), 1);
+  auto edge = findEdge(dot.getB(), 1);
   const bool clamps = edge && isNonNegative(edge->load.getOffsets()[edge->axis]);
   Value bound = clamps ? nBound : e.constantIndex(N), whole = e.constantIndex(K / span() * span());
   e.loop(e.constantIndex(0), e.constantIndex(vectors * lanes), lanes, [&](Ix vector) {
@@ -241,7 +241,7 @@ void DotOperands::transposeBlock(Value n, Value column, Value bound, Value k, in
 }
 
 bool DotOperands::prefetches() {
-  auto alongK = edgeOf(dot.getB(), 0), alongN = edgeOf(dot.getB(), 1);
+  auto alongK = findEdge(dot.getB(), 0), alongN = findEdge(dot.getB(), 1);
   return alongK && alongN && alongK->load == alongN->load && !isTransposed && !packedBefore &&
          K * N * (M + N) >= prefetchFrom;
 }
@@ -249,13 +249,13 @@ bool DotOperands::prefetches() {
 void DotOperands::prefetchPanel(Value n, Value m, Value step, int64_t stride) {
   if (!prefetches())
     return;
-  auto alongK = edgeOf(dot.getB(), 0), alongN = edgeOf(dot.getB(), 1);
+  auto alongK = findEdge(dot.getB(), 0), alongN = findEdge(dot.getB(), 1);
   const int64_t share = llvm::divideCeil(K, llvm::divideCeil(M, rows));
   Value block = e.make<arith::DivUIOp>(m, e.constantIndex(rows));
   Value first = e.make<arith::MulIOp>(block, e.constantIndex(share));
   Index index(alongK->load.getOffsets().size(), e.fixed(0));
   for (int64_t axis = 0, count = static_cast<int64_t>(leading.size()); axis < count; ++axis)
-    if (auto edge = edgeOf(dot.getB(), axis - count); edge && edge->load == alongK->load)
+    if (auto edge = findEdge(dot.getB(), axis - count); edge && edge->load == alongK->load)
       index[edge->axis] = pair[axis];
   for (Value number : rowsAt(e, share, step, depth(), stride))
     for (int64_t vector = group == 1 ? 0 : 1; vector < 2; ++vector) { // both vectors of words are from one cache line

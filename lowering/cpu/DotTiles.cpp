@@ -84,7 +84,7 @@ int64_t DotOperands::piecesAtATime() const {
 void DotOperands::packPieces(Value n, Value begin, Value end) {
   const Value read = slot;
   slot = slotOf(n);
-  auto edge = edgeOf(dot.getB(), 0);
+  auto edge = findEdge(dot.getB(), 0);
   if (!isTransposed)
     assumeK(edge, true);
   e.loop(begin, end, 1, [&](Ix piece) {
@@ -106,13 +106,13 @@ void DotOperands::packLast(Value n) {
     for (int64_t half = 0; half < 2; ++half)
       transposeInside(n, e.constantIndex(half * lanes), e.constantIndex(K / span() * span()), K % span());
   if (!isTransposed && !isWhole(kBound))
-    forPartOf(stepAt(kBound), [&](Ix step) { packWords(n, {lanes, lanes}, step); });
+    forPartialStep(stepAt(kBound), [&](Ix step) { packWords(n, {lanes, lanes}, step); });
   fillTiles();
 }
 
 /// Packs the block at `column` of the panel at n and at row k of b; zeros if none of its columns is inside.
 void DotOperands::transposeInside(Value n, Value column, Value k, int64_t valid) {
-  auto edge = edgeOf(dot.getB(), 1);
+  auto edge = findEdge(dot.getB(), 1);
   Value first = e.make<arith::AddIOp>(n, column);
   if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
     return transposeBlock(first, column, e.constantIndex(N), k, valid);

@@ -158,7 +158,7 @@ public:
   /// A mask (vector of i1) of the first n lanes. n may be negative (no lane) or exceed the number of lanes (all).
   mlir::Value lanesBelow(mlir::Value n);
   /// Whether (i1) a mask is true for all valid lanes.
-  mlir::Value allOf(mlir::Value mask, int64_t valid);
+  mlir::Value allTrue(mlir::Value mask, int64_t valid);
   /// `value` (i64) as an index.
   mlir::Value asIndex(mlir::Value value);
   /// Creates an operation at the outermost level where its operands are defined.

@@ -36,7 +36,7 @@ llvm::SetVector<tile::AccessOp> accessesOf(ArrayRef<Root> roots, const Evaluator
 void Group::add(Root root) {
   if (root.kind == Root::Kind::place || root.buffer || root.isScan())
     results.insert_range(root.op->getResults());
-  reads.push_back(readsOf(root));
+  reads.push_back(collectReads(root));
   DenseSet<Value> seen;
   cost += costOf(root, seen);
   computed.insert(seen.begin(), seen.end());
@@ -65,7 +65,7 @@ int64_t Group::costOf(const Root &root, DenseSet<Value> &seen) const {
   return cost;
 }
 
-Reads Group::readsOf(Value tile) const {
+Reads Group::collectReads(Value tile) const {
   Reads reads;
   DenseSet<std::pair<Value, int>> seen;
   collect(tile, true, reads, seen);
@@ -79,7 +79,7 @@ bool Group::isReadAfter(Value result) const {
   });
 }
 
-SmallVector<tile::ExtractOp> Group::lastsOf(OpResult result) {
+SmallVector<tile::ExtractOp> Group::lastElements(OpResult result) {
   auto scan = cast<tile::ScanOp>(result.getOwner());
   SmallVector<int64_t> begin(tile::shapeOf(result.getType()).size(), 0), shape(tile::shapeOf(result.getType()));
   begin[scan.getAxis()] = std::exchange(shape[scan.getAxis()], 1) - 1;
@@ -116,7 +116,7 @@ void Group::collect(Value value, bool same, Reads &reads, DenseSet<std::pair<Val
       collect(operand, keeps, reads, seen);
 }
 
-Reads Group::readsOf(const Root &root) const {
+Reads Group::collectReads(const Root &root) const {
   Reads reads;
   DenseSet<std::pair<Value, int>> seen;
   if (root.kind == Root::Kind::place && isLoad(root.op))
@@ -174,7 +174,7 @@ bool Group::canJoin(const Root &root) const {
   DenseSet<Value> seen;
   if (cost + costOf(root, seen) > longestNest + addressed) // a nest of that cost may still be joined by its store
     return false;
-  const Reads needed = readsOf(root);
+  const Reads needed = collectReads(root);
   for (Value scalar : needed.scalars)
     if (Operation *def = scalar.getDefiningOp())
       if (def->getBlock() == first.op->getBlock() && !def->isBeforeInBlock(first.op))

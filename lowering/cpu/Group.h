@@ -42,17 +42,17 @@ public:
   /// another element.
   bool canJoin(const Root &root) const;
   /// The tiles that are read to compute `tile`.
-  Reads readsOf(mlir::Value tile) const;
+  Reads collectReads(mlir::Value tile) const;
   /// Whether the result of a scan of the group has users outside of the group that read it element by element.
   bool isReadAfter(mlir::Value result) const;
   /// The operations that extract the last elements along a scan's axis from its result, if these are its only users.
-  static llvm::SmallVector<tile::ExtractOp> lastsOf(mlir::OpResult result);
+  static llvm::SmallVector<tile::ExtractOp> lastElements(mlir::OpResult result);
 
   llvm::SmallVector<Root> roots;
 
 private:
   void collect(mlir::Value value, bool same, Reads &reads, llvm::DenseSet<std::pair<mlir::Value, int>> &seen) const;
-  Reads readsOf(const Root &root) const;
+  Reads collectReads(const Root &root) const;
   /// Whether `root` may be computed in the order of the group's nest: along rows, or along columns of one axis. Results
   /// of column scans may be stored there. The nest may iterate forwards, or backwards if there is no sum.
   bool hasForm(const Root &root) const;

@@ -29,7 +29,7 @@ bool Evaluator::isAnywhere(tile::AccessOp op, const Index &index) {
   return rank > 0 && hasLanes(ArrayRef<Ix>(index).take_front(rank));
 }
 
-Value Evaluator::allOf(Value mask, int64_t valid) {
+Value Evaluator::allTrue(Value mask, int64_t valid) {
   if (valid < machine.lanes())
     mask = make<arith::OrIOp>(
         mask, compareLanes(arith::CmpIPredicate::sge, make<arith::ConstantOp>(builder.getI32IntegerAttr(valid))));
@@ -71,7 +71,7 @@ Evaluator::Anywhere Evaluator::anywhereIn(tile::AccessOp op, const Index &index)
   result.held = type.getRank() == 1 && heldPosition(op, index, 0);
   if (Value mask = op.getMaskIfAny())
     also(at(mask, index));
-  result.whole = inside ? both(scalars, allOf(inside, result.valid)) : scalars;
+  result.whole = inside ? both(scalars, allTrue(inside, result.valid)) : scalars;
   moveTo(0);
   Value memory = memref::ExtractStridedMetadataOp::create(builder, loc, view).getBaseBuffer();
   auto flat = MemRefType::get({ShapedType::kDynamic}, type.getElementType(),

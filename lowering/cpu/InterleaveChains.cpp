@@ -48,7 +48,7 @@ struct Parts {
 };
 
 /// None if a load follows a store, or memory is accessed in another way.
-static std::optional<Parts> partsOf(llvm::BasicBlock &block) {
+static std::optional<Parts> findParts(llvm::BasicBlock &block) {
   Parts parts;
   llvm::DenseSet<const llvm::Value *> needsVector;
   bool stores = false;
@@ -85,7 +85,7 @@ static int64_t longChains(const Chain &vectors) {
 }
 
 /// The approximate latency in cycles from each instruction to the end of its chain.
-static llvm::DenseMap<Instruction *, int> heightsOf(const Chain &vectors) {
+static llvm::DenseMap<Instruction *, int> latenciesToEnd(const Chain &vectors) {
   llvm::DenseMap<Instruction *, int> heights;
   for (Instruction *instruction : llvm::reverse(vectors)) {
     int above = 0;
@@ -108,7 +108,7 @@ static Chain interleavedChain(const Chain &vectors) {
     isStore ? stores.push_back(instruction) : computed.push_back(instruction);
     loads += !isStore && instruction->mayReadFromMemory();
   }
-  const auto heights = heightsOf(vectors);
+  const auto heights = latenciesToEnd(vectors);
   llvm::stable_sort(computed, [&](Instruction *a, Instruction *b) { return heights.lookup(a) > heights.lookup(b); });
 
   llvm::DenseSet<const llvm::Value *> waiting(computed.begin(), computed.end());
@@ -126,7 +126,7 @@ static Chain interleavedChain(const Chain &vectors) {
 }
 
 /// The largest number of live vectors, without constants, which can be memory operands.
-static int pressureOf(const Chain &order) {
+static int registerPressure(const Chain &order) {
   llvm::DenseMap<const llvm::Value *, int> uses;
   llvm::DenseSet<const llvm::Value *> outside;
   const llvm::DenseSet<const llvm::Value *> inside(order.begin(), order.end());
@@ -155,11 +155,11 @@ static int pressureOf(const Chain &order) {
 static void interleave(llvm::BasicBlock &block, int room) {
   if (block.size() > longestBlock)
     return;
-  const std::optional<Parts> parts = partsOf(block);
+  const std::optional<Parts> parts = findParts(block);
   if (!parts || longChains(parts->vectors) < 2)
     return;
   const Chain order = interleavedChain(parts->vectors);
-  if (pressureOf(order) > room)
+  if (registerPressure(order) > room)
     return;
   for (const Chain *part : {&parts->scalars, &order})
     for (Instruction *instruction : *part)

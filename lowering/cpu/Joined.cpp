@@ -35,7 +35,7 @@ static std::optional<APInt> valueAt(Value tile, int64_t extent, int64_t last) {
   return std::nullopt;
 }
 
-std::optional<JoinedRows> joinedRowsOf(tile::StoreOp store, int64_t lanes, int64_t most) {
+std::optional<JoinedRows> findJoinedRows(tile::StoreOp store, int64_t lanes, int64_t most) {
   auto reshape = store.getValue().getDefiningOp<tile::ReshapeOp>();
   if (!reshape || !reshape->hasOneUse() || reshape->getBlock() != store->getBlock() ||
       reshape->hasAttr("cpu.scratch") || tile::AccessOp(store).getMaskIfAny() ||

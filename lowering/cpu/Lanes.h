@@ -58,6 +58,6 @@ struct JoinedRows {
 /// For a store of a reshape that merges rows of at most `most` joined elements with the dimension before, of extent at
 /// least `lanes`: the choices of the elements. The loop nest of the store then iterates over that dimension
 /// (Joined.cpp). Nothing if the store is not of this kind or the reshape has another user.
-std::optional<JoinedRows> joinedRowsOf(tile::StoreOp store, int64_t lanes, int64_t most);
+std::optional<JoinedRows> findJoinedRows(tile::StoreOp store, int64_t lanes, int64_t most);
 
 } // namespace kiln::lowering::cpu

@@ -291,7 +291,7 @@ Value Nest::masksHold(Index &index, ArrayRef<Ix> positions) {
       }
     }
   }
-  return e.both(ends, all ? e.allOf(all, last.valid) : Value());
+  return e.both(ends, all ? e.allTrue(all, last.valid) : Value());
 }
 
 SmallVector<Value> Nest::whereMasksHold(Index &index, ArrayRef<Ix> positions, ValueRange like,
@@ -326,7 +326,7 @@ SmallVector<Value> Nest::whereMasksHold(Index &index, ArrayRef<Ix> positions, Va
 
 bool Nest::checksOncePerRow(int64_t maxUnrolled) {
   const int64_t vectors = shape[laneAxis] / e.machine.lanes();
-  return !masks.empty() && maxUnrolled > 1 && loopedOf(vectors, maxUnrolled) > 0 &&
+  return !masks.empty() && maxUnrolled > 1 && vectorsInLoop(vectors, maxUnrolled) > 0 &&
          llvm::all_of(masks, [&](Value tile) {
            SmallVector<MayWrap> sums;
            return holdsInInterval(tile, laneAxis, sums);
@@ -470,7 +470,7 @@ Nest::States Nest::rowOf(Index &index, int64_t maxUnrolled, int64_t usual) {
 Nest::States Nest::row(Index &index, int64_t maxUnrolled) {
   const int64_t extent = shape[laneAxis], lanes = e.machine.lanes(), full = extent / lanes;
   const int64_t unroll = checksEachVector() && reductions.empty() ? 1 : maxUnrolled;
-  const int64_t looped = loopedOf(full, unroll), copies = std::max<int64_t>(1, std::min(sideBySide, full));
+  const int64_t looped = vectorsInLoop(full, unroll), copies = std::max<int64_t>(1, std::min(sideBySide, full));
   SmallVector<States> states; // those of the next vector first
   for (int64_t copy = 0; copy < copies; ++copy)
     states.push_back(neutral());

@@ -31,7 +31,7 @@ static int64_t unrollOf(Machine machine) { return machine.rows() >= 8 ? 1 : 2; }
 static int64_t chunkOf(int64_t depth) { return depth < 128 ? 32 : 64; }
 
 /// Rows of the result computed at a time.
-static int64_t rowsOf(tile::DotOp dot, Machine machine) {
+static int64_t rowsPerBlock(tile::DotOp dot, Machine machine) {
   return hasTiles(unitOf(dot)) ? 2 * tileRows : std::min(*(tile::shapeOf(dot.getType()).end() - 2), machine.rows());
 }
 
@@ -42,7 +42,7 @@ public:
   Dot(tile::DotOp dot, const Destination &to, Machine machine, const DenseMap<Value, Value> &buffers)
       : dot(dot), to(to), machine(machine), buffers(buffers), e(dot.getLoc(), machine, buffers), unit(unitOf(dot)),
         element(getElementTypeOrSelf(dot.getType())), shape(tile::shapeOf(dot.getType())), M(shape[shape.size() - 2]),
-        N(shape.back()), lanes(machine.lanes()), rows(rowsOf(dot, machine)), operands(dot, e, buffers, rows),
+        N(shape.back()), lanes(machine.lanes()), rows(rowsPerBlock(dot, machine)), operands(dot, e, buffers, rows),
         kChunk(hasTiles(unit) ? tileWords : chunkOf(operands.depth())) {
     e.levels.push_back({dot->getBlock(), dot});
   }
@@ -114,8 +114,8 @@ private:
   void column(Value n, ArrayRef<int64_t> valid) {
     const int64_t whole = M / rows * rows;
     operands.selectPanel(n, valid);
-    const auto [begin, end] = blocksOf(n, whole);
-    const SmallVector<Value> starts = startsOf(valid.size());
+    const auto [begin, end] = usedBlocks(n, whole);
+    const SmallVector<Value> starts = initialSums(valid.size());
     if (whole)
       e.loop(begin, end, rows, [&](Ix m) { block(m.at, rows, n, valid, starts); });
     if (whole < M)
@@ -123,7 +123,7 @@ private:
   }
 
   /// The range of row blocks, within the first `whole` rows, whose results with the panel at n are used.
-  std::pair<Value, Value> blocksOf(Value n, int64_t whole) {
+  std::pair<Value, Value> usedBlocks(Value n, int64_t whole) {
     Value begin = e.constantIndex(0), end = e.least(mEnd, e.constantIndex(whole));
     auto triangle = readInside(dot.getResult());
     if (triangle && to.stores.empty()) { // a store also writes the masked elements
@@ -157,7 +157,7 @@ private:
   }
 
   /// The range of steps in which the block of rows at m has nonzero elements of a.
-  std::pair<Value, Value> termsOf(Value m, int64_t height) {
+  std::pair<Value, Value> nonzeroSteps(Value m, int64_t height) {
     auto triangle = zeroOutside(dot.getA());
     if (!triangle || unit == Unit::i8Quads) // its initial sums account for all steps
       return {e.constantIndex(0), operands.steps};
@@ -197,7 +197,7 @@ private:
   }
 
   /// The initial sums of the panel's columns: zero, minus the contribution of the bias of i8 quads.
-  SmallVector<Value> startsOf(size_t width) {
+  SmallVector<Value> initialSums(size_t width) {
     Value zero = e.asVector(e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element))));
     SmallVector<Value> starts(width, zero);
     if (unit != Unit::i8Quads)
@@ -255,7 +255,7 @@ private:
     for (int64_t i = 0; i < height; ++i)
       llvm::append_range(begin, starts);
     Value nextPanel = e.make<arith::AddIOp>(n, e.constantIndex(2 * lanes));
-    const auto [kBegin, kEnd] = termsOf(m, height);
+    const auto [kBegin, kEnd] = nonzeroSteps(m, height);
     auto steps = [&](Value from, Value to, ValueRange sums) {
       return e.unrolledLoop(from, to, unrollOf(machine), sums, [&](Ix k, ValueRange carried) {
         SmallVector<Value> next(carried);
@@ -308,7 +308,7 @@ private:
       operands.selectPanel(n, valid);
     }
     const SmallVector<Ix> columns = columnsOf(n, valid);
-    const auto [begin, end] = blocksOf(n, M);
+    const auto [begin, end] = usedBlocks(n, M);
     // An extra iteration stores the last block.
     Value some = e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, begin, end);
     Value past = e.make<arith::SelectOp>(some, e.make<arith::AddIOp>(end, e.constantIndex(rows)), begin);
@@ -329,7 +329,7 @@ private:
     const int64_t share = llvm::divideCeil(rows, llvm::divideCeil(operands.depth(), kChunk));
     Value next = e.make<arith::AddIOp>(pending.n, e.constantIndex(2 * lanes));
     Value requested = e.make<arith::AddIOp>(next, e.constantIndex(operands.packsAhead() ? 2 * lanes : 0));
-    const auto [kBegin, kEnd] = termsOf(m, rows);
+    const auto [kBegin, kEnd] = nonzeroSteps(m, rows);
     Value first = e.make<arith::SubIOp>(kBegin, e.make<arith::RemUIOp>(kBegin, e.constantIndex(tileWords)));
     Value isThere = e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, m, end);
     Value last = e.make<arith::SelectOp>(isThere, kEnd, first);
@@ -506,7 +506,7 @@ private:
 
 } // namespace
 
-RankedTensorType panelsOf(Type tile, Machine machine) {
+RankedTensorType panelType(Type tile, Machine machine) {
   auto shape = tile::shapeOf(tile);
   const int64_t wide = 2 * machine.lanes();
   const int64_t count = ShapedType::getNumElements(shape.drop_back(2)) * llvm::divideCeil(shape.back(), wide);

@@ -97,7 +97,7 @@ private:
         flush();
         if (failed(storeEmptySum(cast<tile::StoreOp>(op))))
           return failure();
-      } else if (auto root = rootOf(op)) {
+      } else if (auto root = findRoot(op)) {
         if (!group.empty() && !group.canJoin(*root))
           flush();
         group.add(*root);
@@ -123,10 +123,10 @@ private:
   }
 
   /// The nest of `op`, if it needs one.
-  std::optional<Root> rootOf(Operation *op) {
+  std::optional<Root> findRoot(Operation *op) {
     if (auto store = dyn_cast<tile::StoreOp>(op); store && !buffers.contains(store.getValue())) {
       auto places = placesOfMerged(store, machine.lanes());
-      auto joined = joinedRowsOf(store, machine.lanes(), machine.widestStride());
+      auto joined = findJoinedRows(store, machine.lanes(), machine.widestStride());
       if (places || joined) {
         Root root{Root::Kind::store, op, store.getValue().getDefiningOp()->getOperand(0), {}, -1};
         root.places = std::move(places);
@@ -171,7 +171,7 @@ private:
       for (auto [result, buffer, last] : llvm::zip(root.op->getResults(), root.buffers, root.lasts)) {
         if (buffer)
           buffers[result] = buffer;
-        for (tile::ExtractOp extract : Group::lastsOf(result))
+        for (tile::ExtractOp extract : Group::lastElements(result))
           buffers[extract.getResult()] = last;
       }
     }
@@ -181,7 +181,7 @@ private:
   /// Allocates scratch memory for results of a scan that are read after its nest.
   void placeScan(Root &root, Operation *before) {
     for (OpResult result : root.op->getResults()) {
-      auto lasts = Group::lastsOf(result);
+      auto lasts = Group::lastElements(result);
       const bool isWhole = lasts.empty() && group.isReadAfter(result);
       root.buffers.push_back(isWhole ? allocate(before, result.getType()) : Value());
       root.lasts.push_back(lasts.empty() ? Value() : allocate(before, lasts.front().getType()));
@@ -356,7 +356,7 @@ private:
       }
       Value buffer = targets.lookup(result);
       if (!buffer && runsStores(loop.op, carriedBuffers.size())) {
-        buffer = allocate(loop.op, panelsOf(init.getType(), machine));
+        buffer = allocate(loop.op, panelType(init.getType(), machine));
       } else if (!buffer) {
         buffer = allocate(loop.op, init.getType());
         placeInto(init, buffer, loop.op);
@@ -403,7 +403,7 @@ private:
       }
       if (buffers.lookup(value) == buffer)
         continue;
-      const Reads reads = group.readsOf(value);
+      const Reads reads = group.collectReads(value);
       Pending entry{value, buffer, {}};
       for (auto &[tile, same] : reads.buffered)
         entry.reads.push_back({buffers.lookup(tile), same});

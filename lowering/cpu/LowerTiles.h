@@ -59,14 +59,14 @@ struct Destination {
 
   /// Fused stores (an epilogue) of `tile`: the product, or the result of the loop that carries it. In a loop, `first`
   /// (i1) means that the accumulator is zero and not yet in the buffer. `last` (i1) means that the stores receive the
-  /// accumulators instead of the buffer. Only the product reads this buffer; its shape is panelsOf(tile). Without a
+  /// accumulators instead of the buffer. Only the product reads this buffer; its shape is panelType(tile). Without a
   /// loop both are null, and the stores receive all accumulators.
   llvm::SmallVector<tile::StoreOp, 2> stores;
   mlir::Value tile, first, last;
 };
 
 /// The shape of a product's accumulators in panels of columns, [panel][row][column], the order of their computation.
-mlir::RankedTensorType panelsOf(mlir::Type tile, Machine machine);
+mlir::RankedTensorType panelType(mlir::Type tile, Machine machine);
 
 /// Emits `dot` before itself.
 void lowerDot(tile::DotOp dot, const Destination &to, Machine machine,

@@ -89,7 +89,7 @@ struct Run {
 } // namespace
 
 /// The runs of a mask's true lanes; none if the mask is not constant.
-static std::optional<llvm::SmallVector<Run>> runsOf(llvm::Value *mask) {
+static std::optional<llvm::SmallVector<Run>> findRuns(llvm::Value *mask) {
   auto *constant = llvm::dyn_cast<llvm::Constant>(mask);
   if (!constant)
     return std::nullopt;
@@ -134,7 +134,7 @@ struct Masked {
     return isStore ? runs.size() <= fewStores : runs.size() <= 1;
   }
 
-  llvm::Value *placeOf(Run run) {
+  llvm::Value *pointerTo(Run run) {
     return builder.CreateConstGEP1_64(builder.getInt8Ty(), pointer, run.first * bytes());
   }
   llvm::Align alignOf(Run run) const {
@@ -146,7 +146,7 @@ struct Masked {
     for (const Run run : runs) {
       llvm::Value *part = run.count == 1 ? builder.CreateExtractElement(other, static_cast<uint64_t>(run.first))
                                          : builder.CreateShuffleVector(other, lanesOf(run));
-      builder.CreateAlignedStore(part, placeOf(run), alignOf(run));
+      builder.CreateAlignedStore(part, pointerTo(run), alignOf(run));
     }
   }
 
@@ -155,12 +155,12 @@ struct Masked {
     llvm::Value *result = other;
     for (const Run run : runs) {
       if (run.count == 1) {
-        llvm::Value *element = builder.CreateAlignedLoad(type->getElementType(), placeOf(run), alignOf(run));
+        llvm::Value *element = builder.CreateAlignedLoad(type->getElementType(), pointerTo(run), alignOf(run));
         result = builder.CreateInsertElement(result, element, static_cast<uint64_t>(run.first));
         continue;
       }
       auto *partType = llvm::FixedVectorType::get(type->getElementType(), run.count);
-      llvm::Value *part = builder.CreateAlignedLoad(partType, placeOf(run), alignOf(run));
+      llvm::Value *part = builder.CreateAlignedLoad(partType, pointerTo(run), alignOf(run));
       llvm::SmallVector<int> widened(lanes, -1), order(lanes);
       std::iota(order.begin(), order.end(), 0);
       for (int lane = 0; lane < run.count; ++lane) {
@@ -188,7 +188,7 @@ void unmaskRuns(llvm::Module &module) {
                       access->getIntrinsicID() != llvm::Intrinsic::masked_load))
         continue;
       Masked masked(*access);
-      const auto runs = runsOf(masked.mask);
+      const auto runs = findRuns(masked.mask);
       if (!runs || !masked.pays(*runs))
         continue;
       if (masked.isStore)

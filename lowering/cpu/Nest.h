@@ -132,7 +132,7 @@ private:
   llvm::SmallVector<Piece> remainder(int64_t from, int64_t extent);
   void forEach(llvm::ArrayRef<Piece> pieces, llvm::function_ref<void(Ix)> body);
   /// The number of `full` vectors that a loop with `unroll` vectors per iteration computes; the others follow it.
-  static int64_t loopedOf(int64_t full, int64_t unroll) { return full / unroll >= 2 ? full / unroll * unroll : 0; }
+  static int64_t vectorsInLoop(int64_t full, int64_t unroll) { return full / unroll >= 2 ? full / unroll * unroll : 0; }
   /// Evaluates all roots at all positions, so that all loads of the nest there precede its stores. A nest's roots write
   /// nothing that it reads at another position; LLVM cannot prove that, and would keep the order.
   void readAll(Index &index, llvm::ArrayRef<Ix> positions);

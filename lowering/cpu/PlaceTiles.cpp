@@ -398,7 +398,7 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
       if (reshape->use_empty() || !isa<RankedTensorType>(reshape.getType()) || keepsVectors(reshape, lanes))
         return;
       if (auto store = dyn_cast<tile::StoreOp>(*reshape->user_begin());
-          store && (placesOfMerged(store, lanes) || joinedRowsOf(store, lanes, widestStride)))
+          store && (placesOfMerged(store, lanes) || findJoinedRows(store, lanes, widestStride)))
         return;
       OpBuilder builder(reshape);
       Value source = reshape.getSource();

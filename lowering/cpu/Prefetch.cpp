@@ -58,7 +58,7 @@ NextStep::NextStep(tile::DotOp dot, Evaluator &e) : e(e) {
     return;
   for (tile::LoadOp load : dot->getBlock()->getOps<tile::LoadOp>())
     if (const int64_t longest = packsFirst(dot, load) ? longestPacked : copies(dot, load) ? longestCopied : 0)
-      if (auto tile = nextOf(load, loop, longest))
+      if (auto tile = nextTile(load, loop, longest))
         tiles.push_back(std::move(*tile));
 }
 
@@ -100,7 +100,7 @@ static std::optional<SmallVector<Value>> nextOffsets(tile::AccessOp load, scf::F
 
 /// The tile that `load` reads in the next iteration of `loop`, if it is another one with rows of at most `longest`
 /// lines.
-std::optional<NextStep::Tile> NextStep::nextOf(tile::LoadOp load, scf::ForOp loop, int64_t longest) {
+std::optional<NextStep::Tile> NextStep::nextTile(tile::LoadOp load, scf::ForOp loop, int64_t longest) {
   auto [strides, start] = load.getView().getType().getStridesAndOffset();
   auto extents = tile::shapeOf(load.getType());
   const int64_t last = static_cast<int64_t>(extents.size()) - 1;

@@ -31,7 +31,7 @@ private:
     llvm::SmallVector<mlir::Value> offsets; // in the next iteration
     int64_t axis;                           // of its rows
   };
-  std::optional<Tile> nextOf(tile::LoadOp load, mlir::scf::ForOp loop, int64_t longest);
+  std::optional<Tile> nextTile(tile::LoadOp load, mlir::scf::ForOp loop, int64_t longest);
 
   Evaluator &e;
   llvm::SmallVector<Tile> tiles;

@@ -76,7 +76,7 @@ private:
 };
 
 /// A buffer's description in the PTX (lowering/Abi.h): offset, bytes, and source line.
-std::string partOf(simt::BufferOp buffer, int64_t offset) {
+std::string describeBuffer(simt::BufferOp buffer, int64_t offset) {
   return llvm::formatv("{0} {1} {2}", offset, cast<MemRefType>(buffer.getType()).getDimSize(0),
                        llvm::sys::path::filename(sourceLine(buffer.getLoc())));
 }
@@ -145,8 +145,8 @@ struct IdleSlots {
 };
 
 /// The buffers that can be placed in the empty slots.
-SmallVector<size_t> guestsOf(const IdleSlots &idle, ArrayRef<simt::BufferOp> buffers,
-                             const std::vector<Lifetime> &lives, const ProgramOrder &order) {
+SmallVector<size_t> findGuests(const IdleSlots &idle, ArrayRef<simt::BufferOp> buffers,
+                               const std::vector<Lifetime> &lives, const ProgramOrder &order) {
   const Lifetime loop = order.lifeOf(idle.loop), around = order.lifeOf(idle.around);
   SmallVector<size_t> guests;
   for (size_t i = 0; i < lives.size(); ++i)
@@ -179,7 +179,7 @@ Placement placeAll(std::vector<Lifetime> lives, ArrayRef<simt::BufferOp> buffers
   const std::optional<IdleSlots> idle = findIdle(buffers, lives);
   if (!idle)
     return place(lives);
-  const SmallVector<size_t> guests = guestsOf(*idle, buffers, lives, order);
+  const SmallVector<size_t> guests = findGuests(*idle, buffers, lives, order);
   std::vector<Lifetime> ofGuests;
   for (const size_t guest : guests)
     ofGuests.push_back(lives[guest]);
@@ -224,7 +224,7 @@ struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
     SmallVector<Attribute> parts;
     for (const auto &[buffer, offset] : llvm::zip_equal(buffers, placement.offsets)) {
       buffer.setOffset(offset);
-      parts.push_back(builder.getStringAttr(partOf(buffer, offset)));
+      parts.push_back(builder.getStringAttr(describeBuffer(buffer, offset)));
     }
     func->setAttr("simt.shared_bytes", builder.getI64IntegerAttr(placement.bytes));
     if (!parts.empty())

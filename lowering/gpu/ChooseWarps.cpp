@@ -127,7 +127,7 @@ struct ChooseWarps : impl::ChooseWarpsBase<ChooseWarps> {
     });
     const int64_t words = Words().most(func.getBody().front());
     // A config that asks for several programs per SM leaves a thread fewer registers, the more warps a program has.
-    const bool mayGrow = programsOf(func) == 1;
+    const bool mayGrow = minCtasPerSm(func) == 1;
     const auto isCrowded = [&](int64_t warps) {
       const bool losesGroups = 16 * 2 * warps > rows;
       return words / (32 * warps) > (losesGroups ? maxWords : hasProducts ? fewWordsOfProducts : fewWords);

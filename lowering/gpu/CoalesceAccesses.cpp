@@ -101,13 +101,13 @@ SmallVector<int64_t> GlobalAccess::strides() const {
 
 SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
   const MemRefType type = viewType();
-  const auto fact = dyn_cast_or_null<IntegerAttr>(factOf(op.getView(), "tile.align"));
+  const auto fact = dyn_cast_or_null<IntegerAttr>(viewFact(op.getView(), "tile.align"));
   const int64_t alignment = fact ? fact.getInt() : tableOf(op.getView()).empty() ? 1 : abi::scratchAlignment;
   SmallVector<Limit> limits = {{std::max<int64_t>(1, alignment / bytes()), "the view's alignment", std::nullopt}};
   const auto strides = type.getStridesAndOffset().first;
   for (unsigned dim = 0; dim < type.getRank(); ++dim)
     if (ShapedType::isDynamic(strides[dim]) && type.getDimSize(dim) != 1) {
-      const bool isKnown = dim + 1 < type.getRank() && factOf(op.getView(), "tile.strides_by_16");
+      const bool isKnown = dim + 1 < type.getRank() && viewFact(op.getView(), "tile.strides_by_16");
       limits.push_back({isKnown ? 16 : 1, strideLimit, dim});
     }
   if (const Value mask = op.getMaskIfAny())
@@ -118,7 +118,7 @@ SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
     return limits;
   }
   const bool isStatic = !type.isDynamicDim(*axis);
-  const bool isBy16 = *axis + 1 == type.getRank() && factOf(op.getView(), "tile.extent_by_16");
+  const bool isBy16 = *axis + 1 == type.getRank() && viewFact(op.getView(), "tile.extent_by_16");
   const auto inside = op->getAttrOfType<DenseI64ArrayAttr>("tile.inside");
   if (!inside || !llvm::is_contained(inside.asArrayRef(), *axis))
     limits.push_back({isStatic ? type.getDimSize(*axis) : isBy16 ? 16 : 1, extentLimit, axis, isStatic});
@@ -276,11 +276,11 @@ public:
     });
     func.walk([&](tile::AccessOp access) {
       if ((access.isLoad() || access.isStore()) && access.getIndexRank() == 0)
-        accesses[leaderOf(access.getTile())].push_back(access);
+        accesses[classLeader(access.getTile())].push_back(access);
     });
     func.walk([&](tile::DotOp dot) {
       for (const Value tile : {dot.getA(), dot.getB(), dot.getAcc(), dot.getResult()})
-        accesses.erase(leaderOf(tile)); // products choose their own layouts
+        accesses.erase(classLeader(tile)); // products choose their own layouts
     });
   }
 
@@ -298,7 +298,7 @@ private:
         if (isa<RankedTensorType>(operand.getType()))
           join(result, operand);
   }
-  const void *leaderOf(Value tile) const {
+  const void *classLeader(Value tile) const {
     const auto found = classes.findLeader(tile.getAsOpaquePointer());
     return found == classes.member_end() ? tile.getAsOpaquePointer() : *found;
   }

@@ -143,7 +143,7 @@ void Distributor::lower(tile::IotaOp op) {
   for (int64_t stored = 0; stored < layout.numStored(); ++stored)
     known.emplace_back(type.getElementTypeBitWidth(), layout.positionOf(stored)[0]);
   Value positions = code.make<arith::ConstantOp>(DenseElementsAttr::get(type, known));
-  if (Value share = code.shareOf(attribute, 0)) {
+  if (Value share = code.threadOffset(attribute, 0)) {
     if (type.getElementType().isInteger(64))
       share = code.make<arith::ExtUIOp>(type.getElementType(), share);
     positions = code.add(positions, code.make<vector::BroadcastOp>(type, share));

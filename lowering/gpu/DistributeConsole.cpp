@@ -66,7 +66,7 @@ void distribute(ThreadCode &code, simt::PrintOp op) {
     strides[dim] = strides[dim + 1] * tile.getDimSize(dim + 1);
   Value address = line;
   for (unsigned dim = 0; dim < layout.rank(); ++dim)
-    if (const Value share = code.times(code.shareOf(attribute, dim), strides[dim]))
+    if (const Value share = code.times(code.threadOffset(attribute, dim), strides[dim]))
       address = code.add(address, code.make<arith::ExtUIOp>(code.builder.getI64Type(), share));
   Value vector = code.held(op.getValue());
   const Type stored = element.isInteger(1) ? Type(code.builder.getI8Type()) : element;

@@ -89,7 +89,7 @@ protected:
     Value address = code.held(op.getBuffer());
     for (unsigned dim = 0; dim < layout.rank(); ++dim)
       if (dim != axis)
-        address = code.add(address, code.times(code.shareOf(attribute, dim), plan.strides[dim] * size));
+        address = code.add(address, code.times(code.threadOffset(attribute, dim), plan.strides[dim] * size));
     return address;
   }
   int64_t displacementOf(size_t line, int64_t size) {
@@ -348,7 +348,7 @@ void WarpScanner::leaveTotals() {
   for (const auto [number, source] : llvm::enumerate(op.getSources())) {
     const int64_t size = bytes[number];
     Value address = addressOfLines(size);
-    if (const Value share = code.shareOf(attribute, axis)) {
+    if (const Value share = code.threadOffset(attribute, axis)) {
       const Value part = code.make<arith::ShRUIOp>(share, code.i32(plan.partBits));
       address = code.add(address, code.times(part, size));
     }

@@ -168,7 +168,7 @@ public:
         attribute(simt::layoutOf(tile)), strides(strides) {
     address = code.add(code.held(buffer), offset ? code.held(offset) : Value());
     for (unsigned dim = 0; dim < layout.rank(); ++dim)
-      address = code.add(address, code.times(code.shareOf(attribute, dim), strides[dim]));
+      address = code.add(address, code.times(code.threadOffset(attribute, dim), strides[dim]));
   }
 
   int64_t displacement(const SharedVector &vector) const { return offsetOf(layout.positionOf(vector[0]), strides); }
@@ -275,7 +275,7 @@ void distribute(ThreadCode &code, simt::PickOp op) {
     Values positions;
     Value within;
     for (const auto [dim, position] : llvm::enumerate(layout.positionOf(stored))) {
-      positions.push_back(code.add(code.shareOf(attribute, static_cast<unsigned>(dim)), code.i32(position)));
+      positions.push_back(code.add(code.threadOffset(attribute, static_cast<unsigned>(dim)), code.i32(position)));
       within = code.both(within, code.isWithin(attribute, stored, static_cast<unsigned>(dim)));
     }
     const Value address = code.add(code.held(op.getBuffer()), valueOf(code, op.getPlace().getResult(0), positions));

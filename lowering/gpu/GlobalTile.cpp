@@ -35,7 +35,7 @@ GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange s
                        int64_t vector, Value maskTile)
     : attribute(simt::layoutOf(tile)), layout(attribute.getLayout()), element(storedType(tile.getElementType())),
       vector(vector), bytes(element.getIntOrFloatBitWidth() / 8), code(code),
-      fits32(static_cast<bool>(factOf(view, "tile.fits_32"))), view(code.held(view)), subscripts(subscripts) {
+      fits32(static_cast<bool>(viewFact(view, "tile.fits_32"))), view(code.held(view)), subscripts(subscripts) {
   for (const Value subscript : subscripts)
     if (isa<RankedTensorType>(subscript.getType()))
       index = subscript;
@@ -49,7 +49,7 @@ GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange s
   for (unsigned axis = 0; axis < axes(); ++axis) {
     if (isIndexed(axis))
       continue;
-    if (const Value share = code.shareOf(attribute, dims[axis])) {
+    if (const Value share = code.threadOffset(attribute, dims[axis])) {
       const Value wide = code.make<arith::ExtUIOp>(code.builder.getI64Type(), share);
       base = code.add(base, code.make<arith::MulIOp>(wide, strideBytes(axis)));
     }
@@ -118,7 +118,7 @@ void GlobalTile::findBounds(MemRefType type, Operation *op) {
     bound = boundsOf(axis, extentOf(axis));
     if (vector > 1 && op->hasAttr("simt.ragged") && dims[axis] == fastest())
       findCut(axis, type);
-    const Value share = code.shareOf(attribute, dims[axis]);
+    const Value share = code.threadOffset(attribute, dims[axis]);
     if (share)
       bound.high = code.make<arith::SubIOp>(bound.high, share, noWrap);
     if (share && bound.low)
@@ -153,7 +153,7 @@ bool GlobalTile::isNear(Value offset) const {
 /// The offset as i32, for a view with small extents. A program number times a constant, plus small numbers, may
 /// overflow. So the program number is clamped to one with which the offset is beyond every view. Null for other offsets
 /// that may overflow.
-Value GlobalTile::nearOf(Value offset, int effort) {
+Value GlobalTile::offsetIn32Bits(Value offset, int effort) {
   constexpr int64_t maxMore = 1 << 26, far = (int64_t{1} << abi::smallExtentBits) + 4 * maxMore, maxFactor = 1 << 24;
   const Type word = code.builder.getI32Type();
   if (!fits32 || effort == 0 || !offset.getType().isInteger(64))
@@ -165,7 +165,7 @@ Value GlobalTile::nearOf(Value offset, int effort) {
       const ConstantIntRanges range = rangeOf(small);
       if (range.smin().slt(-maxMore) || range.smax().sgt(maxMore))
         continue;
-      if (const Value near = nearOf(large, effort - 1))
+      if (const Value near = offsetIn32Bits(large, effort - 1))
         return code.make<arith::AddIOp>(near, code.make<arith::TruncIOp>(word, code.held(small)), noWrap);
     }
     return {};
@@ -187,7 +187,7 @@ Value GlobalTile::nearOf(Value offset, int effort) {
 Value GlobalTile::bytesTo(unsigned axis) {
   const Type wide = code.builder.getI64Type();
   if (fits32 && (unknownStrides[axis] || llvm::isInt<32>(strides[axis] * bytes)))
-    if (const Value near = nearOf(subscripts[axis])) // 32-bit operands: one instruction
+    if (const Value near = offsetIn32Bits(subscripts[axis])) // 32-bit operands: one instruction
       return code.make<arith::MulIOp>(code.make<arith::ExtSIOp>(wide, near),
                                       unknownStrides[axis] ? code.make<arith::ExtSIOp>(wide, unknownStrides[axis])
                                                            : strideBytes(axis));
@@ -198,7 +198,7 @@ Value GlobalTile::bytesTo(unsigned axis) {
 Value GlobalTile::isPositionInside(Value offset, Value extent) {
   const ConstantIntRanges range = rangeOf(offset);
   const bool isWord = range.smin().sge(INT32_MIN) && range.smax().sle(UINT32_MAX);
-  Value position = nearOf(offset);
+  Value position = offsetIn32Bits(offset);
   if (!position && fits32 && isWord)
     position = code.make<arith::TruncIOp>(code.builder.getI32Type(), code.held(offset));
   if (position)
@@ -235,7 +235,7 @@ GlobalTile::Bounds GlobalTile::nearBoundsOf(unsigned axis, Value extent) {
   const simt::Extent &own = layout.shape()[dims[axis]];
   const Value offset = code.held(subscripts[axis]);
   Bounds bound;
-  const Value near = nearOf(subscripts[axis]);
+  const Value near = offsetIn32Bits(subscripts[axis]);
   if (near) {
     bound.high = code.make<arith::SubIOp>(narrow(extent), near, noWrap);
   } else {

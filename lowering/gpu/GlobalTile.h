@@ -93,7 +93,7 @@ private:
   /// Whether the distance from `offset` to the view's end is a number of 32 bits, and so is its sum with a position.
   bool isNear(mlir::Value offset) const;
   /// Follows at most `effort` additions.
-  mlir::Value nearOf(mlir::Value offset, int effort = 4);
+  mlir::Value offsetIn32Bits(mlir::Value offset, int effort = 4);
   mlir::Value bytesTo(unsigned axis);
   mlir::Value strideBytes(unsigned axis);
   /// The index, among the thread's positions in IndexTile, that belongs to a stored value.

@@ -32,7 +32,7 @@ namespace kiln::lowering::gpu {
 using namespace mlir;
 
 /// The number of problems of a launch, `tile.problems`.
-static int64_t problemsOf(func::FuncOp func) {
+static int64_t problemCount(func::FuncOp func) {
   auto problems = func->getAttrOfType<IntegerAttr>("tile.problems");
   return problems ? problems.getInt() : 1;
 }
@@ -51,7 +51,7 @@ public:
   Arguments(func::FuncOp func, Block &entry)
       : builder(OpBuilder::atBlockBegin(&entry)), loc(func.getLoc()), types(func.getArgumentTypes()),
         slots(slotsOf(types)) {
-    const int64_t problems = problemsOf(func);
+    const int64_t problems = problemCount(func);
     if (problems > 1)
       addProblem(entry); // only the launch's grid, which is not read
     Problem before = addProblem(entry, slots);
@@ -295,7 +295,7 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
       return builder.getArrayAttr({builder.getStringAttr(name), builder.getStringAttr(std::to_string(value))});
     };
     kernel.setPassthroughAttr(builder.getArrayAttr(
-        {property("nvvm.reqntid", 32 * warpsOf(func)), property("nvvm.minctasm", programsOf(func))}));
+        {property("nvvm.reqntid", 32 * warpsOf(func)), property("nvvm.minctasm", minCtasPerSm(func))}));
     kernel.getBody().takeBody(func.getBody());
     if (const auto bytes = func->getAttrOfType<IntegerAttr>("simt.shared_bytes");
         bytes && bytes.getInt() > maxStaticShared)

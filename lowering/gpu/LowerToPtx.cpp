@@ -204,7 +204,7 @@ std::string matrixName(StringRef mnemonic, VectorType words, bool isTransposed) 
 }
 
 /// `{$0, $1}`, a list also for one register.
-std::string listOf(const Words &words, unsigned first) {
+std::string bracedList(const Words &words, unsigned first) {
   const std::string text = words.operands(first);
   return words.count > 1 ? text : "{" + text + "}";
 }
@@ -215,7 +215,7 @@ Value ThreadPtxBuilder::loadMatrix(simt::LoadMatrixOp op) {
   Operands operands(words.count, "r");
   const std::string from = operands.address(op.getAddress(), simt::Space::Shared, op.getDisplacement());
   const std::string text =
-      matrixName("ldmatrix", vectorType, op.getTransposed()) + " " + listOf(words, 0) + ", " + from + ";";
+      matrixName("ldmatrix", vectorType, op.getTransposed()) + " " + bracedList(words, 0) + ", " + from + ";";
   const SmallVector<Type> results(words.count, words.type(op.getContext()));
   return join(assembly(text, operands.constraints, results, operands.values, true), words, vectorType);
 }
@@ -228,7 +228,7 @@ void ThreadPtxBuilder::storeMatrix(simt::StoreMatrixOp op) {
     operands.in(word, "r");
   const std::string to = operands.address(op.getAddress(), simt::Space::Shared, op.getDisplacement());
   const std::string text = operands.guard(op.getPredicate()) + matrixName("stmatrix", vectorType, op.getTransposed()) +
-                           " " + to + ", " + listOf(words, 0) + ";";
+                           " " + to + ", " + bracedList(words, 0) + ";";
   assembly(text, operands.constraints, {}, operands.values, true);
 }
 

@@ -141,7 +141,7 @@ std::optional<UnitMap> unitsOf(tile::MoveOp move, const TileShape &from, const T
 }
 
 /// The bases with every unit replaced by its `image`; 0: removed.
-TileLayout::Bases imagesOf(const TileLayout &layout, function_ref<Vec(Vec)> image) {
+TileLayout::Bases mapBases(const TileLayout &layout, function_ref<Vec(Vec)> image) {
   TileLayout::Bases bases;
   for (const Hw part : simt::everyHw)
     for (const Vec basis : layout.bases(part)) {
@@ -161,7 +161,7 @@ std::optional<TileLayout> sourceLayout(tile::MoveOp move, const TileLayout &resu
   const std::optional<UnitMap> units = unitsOf(move, from, result.shape());
   if (!units)
     return std::nullopt;
-  TileLayout::Bases bases = imagesOf(result, [&](Vec unit) { return (*units)[bitOf(unit)]; });
+  TileLayout::Bases bases = mapBases(result, [&](Vec unit) { return (*units)[bitOf(unit)]; });
   constexpr size_t maxMore = 2; // bits: at most four times the result's registers
   size_t more = 0;
   for (unsigned bit = 0; bit < from.coreBits(); ++bit) // units that the result lacks
@@ -179,7 +179,7 @@ std::optional<TileLayout> resultLayout(tile::MoveOp move, const TileLayout &sour
       llvm::product_of(to.sizes()) > llvm::product_of(source.shape().sizes()))
     return std::nullopt;
   bool staysInThread = true;
-  TileLayout::Bases bases = imagesOf(source, [&](Vec unit) -> Vec {
+  TileLayout::Bases bases = mapBases(source, [&](Vec unit) -> Vec {
     const auto found = llvm::find(*units, unit);
     if (found != units->end())
       return Vec{1} << (found - units->begin());
@@ -200,7 +200,7 @@ std::optional<TileLayout> spreadLayout(tile::MoveOp move, const TileLayout &sour
     if (!unit)
       repeats.push_back(Vec{1} << bit);
   bool isWhole = true;
-  TileLayout::Bases bases = imagesOf(source, [&](Vec unit) -> Vec {
+  TileLayout::Bases bases = mapBases(source, [&](Vec unit) -> Vec {
     const auto found = llvm::find(*units, unit);
     isWhole &= found != units->end();
     return found != units->end() ? Vec{1} << (found - units->begin()) : 0;

@@ -100,8 +100,8 @@ private:
   void fetchAll(OpBuilder &builder, Value first, int64_t iterations, Value slot, IRMapping values, Value isRun = {});
   void fetchFirst(OpBuilder &builder, Value tile = {}, Value isRun = {});
   void replaceUses(OpBuilder &builder, const Staged &staged, Value slot);
-  Value placeOf(OpBuilder &builder, const Staged &staged, Value slot) const;
-  const Staged *stagedOf(tile::LoadOp load) const;
+  Value stageOffset(OpBuilder &builder, const Staged &staged, Value slot) const;
+  const Staged *findStaged(tile::LoadOp load) const;
   void findProduct();
   void findRowsProducts();
   simt::MultiplyRowsOp multiplyRows(OpBuilder &builder, const RowsProduct &rows, Value slot);
@@ -172,11 +172,11 @@ bool Pipeline::plan(int64_t bytes, bool exactly) {
   if (stages < 2)
     return false;
   tiles = findTiles();
-  programs = std::max(programsOf(loop->getParentOfType<func::FuncOp>()), bytes / (stages * each));
+  programs = std::max(minCtasPerSm(loop->getParentOfType<func::FuncOp>()), bytes / (stages * each));
   return true;
 }
 
-const Staged *Pipeline::stagedOf(tile::LoadOp load) const {
+const Staged *Pipeline::findStaged(tile::LoadOp load) const {
   const auto *const found = llvm::find_if(all, [&](const Staged &staged) { return staged.load == load; });
   return found == all.end() ? nullptr : found;
 }
@@ -189,7 +189,7 @@ void Pipeline::findProduct() {
       continue;
     const auto [left, leftTransposed] = operandLoad(dot.getA());
     const auto [right, rightTransposed] = operandLoad(dot.getB());
-    const Staged *const a = left ? stagedOf(left) : nullptr, *const b = right ? stagedOf(right) : nullptr;
+    const Staged *const a = left ? findStaged(left) : nullptr, *const b = right ? findStaged(right) : nullptr;
     auto acc = dyn_cast<BlockArgument>(dot.getAcc());
     OpOperand *const yielded = acc && acc.getOwner() == loop.getBody() ? loop.getTiedLoopYieldedValue(acc) : nullptr;
     if (product || !a || !b || a->sharedLayout != a->matrix || b->sharedLayout != b->matrix || !yielded ||
@@ -207,7 +207,7 @@ void Pipeline::findRowsProducts() {
     if (!dot->hasAttr("simt.wgmma") || (product && product->dot == dot))
       continue;
     const auto [right, isTransposed] = operandLoad(dot.getB());
-    const Staged *const b = right ? stagedOf(right) : nullptr;
+    const Staged *const b = right ? findStaged(right) : nullptr;
     if (b && matrixIn(b->matrix, isTransposed ? 0 : 1, tile::shapeOf(dot.getType())[1]))
       rowsProducts.push_back({dot, right, isTransposed});
   }
@@ -234,10 +234,10 @@ static void eraseUnused(Operation *op) {
 simt::MultiplyRowsOp Pipeline::multiplyRows(OpBuilder &builder, const RowsProduct &rows, Value slot) {
   tile::DotOp dot = rows.dot;
   builder.setInsertionPoint(dot);
-  const Staged &right = *stagedOf(rows.right);
+  const Staged &right = *findStaged(rows.right);
   const Value acc = matchPattern(dot.getAcc(), m_PosZeroFloat()) ? Value() : dot.getAcc();
   auto multiply = simt::MultiplyRowsOp::create(builder, dot.getLoc(), dot.getType(), dot.getA(), right.ring,
-                                               placeOf(builder, right, slot), acc, right.matrix, rows.isTransposed,
+                                               stageOffset(builder, right, slot), acc, right.matrix, rows.isTransposed,
                                                ArrayRef<int64_t>{0, stages});
   dot.replaceAllUsesWith(multiply.getResult());
   eraseUnused(dot);
@@ -260,11 +260,11 @@ simt::WaitMultiplyOp Pipeline::multiply(OpBuilder &builder, Value slot, llvm::fu
   tile::DotOp dot = product->dot;
   builder.setInsertionPoint(dot);
   const Location loc = dot.getLoc();
-  const Staged &left = *stagedOf(product->left), &right = *stagedOf(product->right);
-  const Value acc =
-      simt::MultiplyOp::create(builder, loc, dot.getType(), left.ring, placeOf(builder, left, slot), right.ring,
-                               placeOf(builder, right, slot), dot.getAcc(), left.sharedLayout, product->leftTransposed,
-                               right.sharedLayout, product->rightTransposed, ArrayRef<int64_t>{0, stages});
+  const Staged &left = *findStaged(product->left), &right = *findStaged(product->right);
+  const Value acc = simt::MultiplyOp::create(builder, loc, dot.getType(), left.ring, stageOffset(builder, left, slot),
+                                             right.ring, stageOffset(builder, right, slot), dot.getAcc(),
+                                             left.sharedLayout, product->leftTransposed, right.sharedLayout,
+                                             product->rightTransposed, ArrayRef<int64_t>{0, stages});
   fetches();
   auto wait = simt::WaitMultiplyOp::create(builder, loc, acc.getType(), productsUnderWay(), acc);
   dot.replaceAllUsesWith(wait.getResult(0));
@@ -275,7 +275,7 @@ simt::WaitMultiplyOp Pipeline::multiply(OpBuilder &builder, Value slot, llvm::fu
 // --- The loop in stages ----------------------------------------------------------------------------------------------
 
 /// The byte offset of a tile's slot in its ring.
-Value Pipeline::placeOf(OpBuilder &builder, const Staged &staged, Value slot) const {
+Value Pipeline::stageOffset(OpBuilder &builder, const Staged &staged, Value slot) const {
   if (staged.slotBytes() == unit)
     return slot;
   const Location loc = staged.load.getLoc();
@@ -307,7 +307,7 @@ void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value slot, Value
     offsets.push_back(clone(builder, offset, values));
   auto made =
       simt::FetchOp::create(builder, staged.load.getLoc(), staged.load.getView(), offsets, staged.ring,
-                            placeOf(builder, staged, slot), predicate,
+                            stageOffset(builder, staged, slot), predicate,
                             distance() == stages - 1 ? builder.getDenseI64ArrayAttr({ahead, stages})
                                                      : builder.getDenseI64ArrayAttr({ahead, stages, distance()}),
                             builder.getI64IntegerAttr(staged.width.elements), staged.sharedLayout, staged.copies,
@@ -351,7 +351,7 @@ void Pipeline::replaceUses(OpBuilder &builder, const Staged &staged, Value slot)
                                                        staged.sharedLayout.getBits(), /*hasMatrix=*/true);
     const auto movement = simt::MovementAttr::get(builder.getContext(), static_cast<simt::Movement>(access.op));
     return simt::ReadOp::create(builder, loc, simt::withLayout(staged.load.getType(), layout), staged.ring,
-                                placeOf(builder, staged, slot), {}, movement, staged.sharedLayout,
+                                stageOffset(builder, staged, slot), {}, movement, staged.sharedLayout,
                                 builder.getDenseI64ArrayAttr({0, stages}));
   };
   for (Operation *user : llvm::make_early_inc_range(staged.load->getUsers())) {

@@ -176,7 +176,7 @@ private:
   }
   LayoutAttr preferredLayoutOf(Value value) const { return preferred.lookup(value); }
   LayoutAttr layoutFor(Value value) const;
-  LayoutAttr blocksOf(Value value) const;
+  LayoutAttr blockedLayout(Value value) const;
 
   void settle(Operation *op);
   void settleTogether(Operation *op);
@@ -272,11 +272,11 @@ void Propagation::backwards() {
 /// The preferred layout, or else blocks along the last dimension.
 LayoutAttr Propagation::layoutFor(Value value) const {
   const LayoutAttr layout = preferredLayoutOf(value);
-  return layout ? layout : blocksOf(value);
+  return layout ? layout : blockedLayout(value);
 }
 
 /// Blocks along the last dimension, which can be scanned along any.
-LayoutAttr Propagation::blocksOf(Value value) const {
+LayoutAttr Propagation::blockedLayout(Value value) const {
   const ArrayRef<int64_t> shape = tile::shapeOf(value.getType());
   const auto order = llvm::to_vector(llvm::reverse(llvm::seq(static_cast<unsigned>(shape.size()))));
   return attributeOf(simt::blocked(shape, order, SmallVector<int64_t>(shape.size(), 1), warps), func.getContext());
@@ -354,7 +354,7 @@ void Propagation::settleTogether(Operation *op) {
   LayoutAttr layout = chosen(op);
   for (const Value source : op->getOperands())
     layout = layout ? layout : together(op, simt::layoutOf(source));
-  layout = layout ? layout : blocksOf(op->getOperand(0));
+  layout = layout ? layout : blockedLayout(op->getOperand(0));
   for (OpOperand &operand : op->getOpOperands())
     operand.set(in(layout, operand.get()));
   for (const Value result : op->getResults())

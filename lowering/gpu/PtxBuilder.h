@@ -77,8 +77,8 @@ public:
   mlir::Value wgmmaRows(simt::WgmmaRowsOp op);
 
 private:
-  mlir::Value tf32Of(mlir::Value number, bool isRest);
-  mlir::Value bf16Of(mlir::Value pair, bool isRest);
+  mlir::Value toTf32(mlir::Value number, bool isRest);
+  mlir::Value toBf16(mlir::Value pair, bool isRest);
 };
 
 } // namespace kiln::lowering::gpu

@@ -11,7 +11,7 @@ namespace kiln::lowering::gpu {
 /// f32 as tf32, or the remainder. The tensor core truncates the lowest 13 bits, which would make every number smaller
 /// by half of tf32's last place, 2⁻¹⁰, on average; so that much is added before. Relative to the number this is up to
 /// 0.71 · 2⁻¹¹ too much or 1.29 · 2⁻¹¹ too little, and little on average. Infinities and NaNs are unchanged.
-Value ProductPtxBuilder::tf32Of(Value number, bool isRest) {
+Value ProductPtxBuilder::toTf32(Value number, bool isRest) {
   const Type word = builder.getI32Type();
   const auto larger = [&](Value of) -> Value {
     const auto factor = builder.getF32FloatAttr(1 + 0x1.6bp-12F);
@@ -28,7 +28,7 @@ Value ProductPtxBuilder::tf32Of(Value number, bool isRest) {
 }
 
 /// Two f32 rounded to bf16, or their rounded remainders, in a word.
-Value ProductPtxBuilder::bf16Of(Value pair, bool isRest) {
+Value ProductPtxBuilder::toBf16(Value pair, bool isRest) {
   const auto narrow = VectorType::get({2}, builder.getBF16Type());
   Value rounded = LLVM::FPTruncOp::create(builder, loc, narrow, pair);
   if (isRest) {
@@ -50,10 +50,10 @@ Value ProductPtxBuilder::mma(simt::MmaOp op) {
     if (isOfBf16) {
       const SmallVector<Value> numbers = elements(fragment);
       for (size_t i = 0; i < numbers.size(); i += 2)
-        operands.push_back(bf16Of(vectorOf({numbers[i], numbers[i + 1]}, element), isRest));
+        operands.push_back(toBf16(vectorOf({numbers[i], numbers[i + 1]}, element), isRest));
     } else if (element.isF32()) {
       for (Value number : elements(fragment))
-        operands.push_back(tf32Of(number, isRest));
+        operands.push_back(toTf32(number, isRest));
     } else {
       const int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
       for (Value pair : elements(LLVM::BitcastOp::create(builder, loc, VectorType::get({count}, word), fragment)))

@@ -118,7 +118,7 @@ static bool isLoadedIn(Value operand, Block *body) {
 }
 
 /// Whether a reshape only drops leading dimensions of extent 1.
-static bool isMatrixOf(tile::ReshapeOp reshape) {
+static bool dropsLeadingOnes(tile::ReshapeOp reshape) {
   const ArrayRef<int64_t> to = tile::shapeOf(reshape.getType()), from = tile::shapeOf(reshape.getSource().getType());
   return to.size() == 2 && from.size() >= 2 && from.take_back(2) == to;
 }
@@ -129,7 +129,7 @@ std::pair<tile::LoadOp, bool> operandLoad(Value operand) {
     Operation *const op = operand.getDefiningOp();
     if (auto transpose = dyn_cast_or_null<tile::TransposeOp>(op))
       isTransposed ^= transpose.getPermutation().back() + 1 != static_cast<int64_t>(transpose.getPermutation().size());
-    else if (auto reshape = dyn_cast_or_null<tile::ReshapeOp>(op); reshape && isMatrixOf(reshape))
+    else if (auto reshape = dyn_cast_or_null<tile::ReshapeOp>(op); reshape && dropsLeadingOnes(reshape))
       continue;
     else if (!isa_and_present<simt::ConvertOp>(op))
       return {dyn_cast_or_null<tile::LoadOp>(op), isTransposed};

@@ -86,7 +86,7 @@ Value ThreadCode::number(Hw part) { return numbers[part == Hw::lane ? 0 : 1]; }
 
 Value ThreadCode::sharedBase() { return base; }
 
-Value ThreadCode::shareOf(LayoutAttr attribute, unsigned dim) {
+Value ThreadCode::threadOffset(LayoutAttr attribute, unsigned dim) {
   const auto [entryOfShare, isNew] = shares.try_emplace({attribute, dim});
   if (!isNew)
     return entryOfShare->second;
@@ -146,7 +146,7 @@ Value ThreadCode::isWithin(LayoutAttr attribute, int64_t stored, unsigned dim) {
   const TileLayout layout = attribute.getLayout();
   if (!layout.isRagged(stored, dim))
     return {};
-  const Value position = add(shareOf(attribute, dim), i32(layout.positionOf(stored)[dim]));
+  const Value position = add(threadOffset(attribute, dim), i32(layout.positionOf(stored)[dim]));
   return make<arith::CmpIOp>(arith::CmpIPredicate::slt, position, i32(layout.shape()[dim].size));
 }
 

@@ -48,7 +48,7 @@ public:
   /// The thread's lane or warp number, as i32.
   mlir::Value number(simt::Hw part);
   /// The thread's share of its positions in a dimension, as i32; null if it is 0 in all threads.
-  mlir::Value shareOf(simt::LayoutAttr layout, unsigned dim);
+  mlir::Value threadOffset(simt::LayoutAttr layout, unsigned dim);
   /// The image, as i32, of the bits of the thread's number (the lane's, then the warp's) under a linear map; null if it
   /// is 0 in all threads.
   mlir::Value imageOfThread(const simt::F2Map &map);

@@ -10,7 +10,7 @@ namespace kiln::lowering::gpu {
 inline constexpr int64_t usualWarps = 4, maxWarps = 32;
 
 /// The minimum number of resident programs (CTAs) per SM, `tile.programs`. It limits the registers of a thread.
-inline int64_t programsOf(mlir::func::FuncOp func) {
+inline int64_t minCtasPerSm(mlir::func::FuncOp func) {
   auto programs = func->getAttrOfType<mlir::IntegerAttr>("tile.programs");
   return programs ? programs.getInt() : 1;
 }

@@ -178,7 +178,7 @@ Value MathFunctions::expm1(Value x) {
   Value half = number(0.5);
   Value power = emit.bits(emit.make<arith::AddIOp>(exponent, emit.bits(half, getElementTypeOrSelf(words))),
                           getElementTypeOrSelf(type)); // 2ⁿ⁻¹
-  const Pair start = sumOf(power, number(-0.5));
+  const Pair start = exactSum(power, number(-0.5));
   Value sum = fma(power, r, start.high), error = add(fma(power, r, subtract(start.high, sum)), start.low);
   Value result = multiply(add(sum, fma(power, rest, error)), number(2));
   return emit.select(less(magnitude(x), wide ? 0x1p-54 : 0x1p-25), x, result);

@@ -84,8 +84,8 @@ private:
   };
   struct Angle;
   /// With what the rounded sum or product lost, exactly; `larger` is at least as large as `smaller`, or 0.
-  Pair sumOf(Value larger, Value smaller);
-  Pair productOf(Value a, Value b);
+  Pair exactSum(Value larger, Value smaller);
+  Pair exactProduct(Value a, Value b);
   Pair log2InTwo(Value x);
   /// 2 to a power that has more digits than one float.
   Value exp2OfTwo(Pair x);
@@ -125,7 +125,7 @@ private:
   Angle reduceNear(Value x);
   Angle reduceFar32(Value x);
   Angle reduceFar64(Value x);
-  Angle withSignOf(Value x, Angle angle);
+  Angle copySign(Value x, Angle angle);
   Angle reduceAngle(Value x);
   /// sin (x + quarter · π/2).
   Value sine(Value x, int quarter);

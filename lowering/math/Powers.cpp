@@ -14,12 +14,12 @@ using namespace mlir;
 
 namespace kiln::lowering {
 
-MathFunctions::Pair MathFunctions::sumOf(Value larger, Value smaller) {
+MathFunctions::Pair MathFunctions::exactSum(Value larger, Value smaller) {
   Value sum = add(larger, smaller);
   return {sum, add(subtract(larger, sum), smaller)};
 }
 
-MathFunctions::Pair MathFunctions::productOf(Value a, Value b) {
+MathFunctions::Pair MathFunctions::exactProduct(Value a, Value b) {
   Value product = multiply(a, b);
   return {product, fma(a, b, negated(product))};
 }
@@ -60,7 +60,7 @@ Value MathFunctions::pow(Value x, Value y) {
   using F = arith::CmpFPredicate;
   Value size = magnitude(x);
   const Pair log = log2InTwo(size);
-  Pair exponent = productOf(y, log.high);
+  Pair exponent = exactProduct(y, log.high);
   exponent.low = fma(y, log.low, exponent.low);
   Value near = normalExp2OfTwo(exponent);
   Value isFar = emit.compare(F::UGE, magnitude(exponent.high), number(wide ? 1020 : 124)); // or NaN
@@ -100,7 +100,7 @@ Value MathFunctions::caseOfPow(Value x, Value y, Value power) {
 Value MathFunctions::log10(Value x) {
   const Pair log = log2InTwo(x);
   Value factor = number(wide ? 0x1.34413509f79ffp-2 : 0x1.344136p-2);
-  const Pair product = productOf(log.high, factor);
+  const Pair product = exactProduct(log.high, factor);
   Value low = fma(log.high, number(wide ? -0x1.9dc1da994fd21p-59 : -0x1.ec10c0p-27), fma(log.low, factor, product.low));
   return atEndsOfLog(x, add(product.high, low));
 }
@@ -120,7 +120,7 @@ Value MathFunctions::cbrt(Value x) {
     y = fma(multiply(y, lacks), fma(lacks, number(2.0 / 9), number(1.0 / 3)), y);
   }
   Value square = multiply(y, y), root = multiply(normal, square);
-  const Pair cube = productOf(root, root);
+  const Pair cube = exactProduct(root, root);
   Value lacks = fma(negated(cube.low), root, fma(negated(cube.high), root, normal));
   root = fma(multiply(lacks, square), number(1.0 / 3), root);
   root = emit.select(denormal, multiply(root, number(wide ? 0x1p-18 : 0x1p-8)), root);

@@ -102,14 +102,14 @@ static const double erfcTerms64[] = {
 /// quotient and the product round by 0.5 each: 3.4 ulp.
 Value MathFunctions::erfc(Value x) {
   Value size = atMost(magnitude(x), wide ? 28 : 10.5); // beyond, the result rounds to 0
-  const Pair square = productOf(size, size);
+  const Pair square = exactProduct(size, size);
   Value factor = number(wide ? -0x1.71547652b82fep+0 : -0x1.715476p+0); // −log2 e
-  Pair exponent = productOf(square.high, factor);
+  Pair exponent = exactProduct(square.high, factor);
   Value small = fma(square.high, number(wide ? -0x1.777d0ffda0d24p-56 : -0x1.4ae0c0p-26), multiply(square.low, factor));
   exponent.low = add(exponent.low, small);
   Value centre = number(wide ? 4 : 3), u = divide(subtract(size, centre), add(size, centre));
   Value shape = polynomial(u, wide ? ArrayRef<double>(erfcTerms64) : ArrayRef<double>(erfcTerms32));
-  const Pair below = sumOf(add(size, size), number(1)); // valid for |x| from 1/2 on
+  const Pair below = exactSum(add(size, size), number(1)); // valid for |x| from 1/2 on
   Value inverse = divide(number(1), below.high), quotient = multiply(shape, inverse), minus = negated(quotient);
   Value rest = fma(minus, below.low, fma(minus, below.high, shape));
   Value right = multiply(exp2OfTwo(exponent), fma(rest, inverse, quotient));
@@ -124,7 +124,7 @@ Value MathFunctions::erfc(Value x) {
 
 /// e^x / 2 for x ≥ 0, which overflows where sinh and cosh do. The error is a little more than an ulp.
 Value MathFunctions::halfOfExp(Value x) {
-  Pair exponent = productOf(x, number(wide ? 0x1.71547652b82fep+0 : 0x1.715476p+0)); // log2 e
+  Pair exponent = exactProduct(x, number(wide ? 0x1.71547652b82fep+0 : 0x1.715476p+0)); // log2 e
   exponent.low = fma(x, number(wide ? 0x1.777d0ffda0d24p-56 : 0x1.4ae0c0p-26), exponent.low);
   exponent.high = subtract(exponent.high, number(1));
   return exp2OfTwo(exponent);

@@ -107,7 +107,7 @@ MathFunctions::Angle MathFunctions::reduceFar32(Value x) {
   const Type doubles = typeLike(type, builder.getF64Type());
   Value r =
       emit.make<arith::MulFOp>(emit.make<arith::SIToFPOp>(doubles, rest), emit.real(doubles, 0x1.921fb54442d18p-62));
-  return withSignOf(x, {emit.make<arith::TruncFOp>(type, r), {}, emit.make<arith::TruncIOp>(words, quadrant)});
+  return copySign(x, {emit.make<arith::TruncFOp>(type, r), {}, emit.make<arith::TruncIOp>(words, quadrant)});
 }
 
 /// The upper 64 bits of a product of unsigned numbers, by halves.
@@ -159,11 +159,11 @@ MathFunctions::Angle MathFunctions::reduceFar64(Value x) {
   Value error = fma(turns, unit, negated(product));
   error = add(error, fma(turns, number(0x1.1a62633145c07p-116), multiply(rest, unit)));
   Value r = add(product, error);
-  return withSignOf(x, {r, add(subtract(product, r), error), quadrant});
+  return copySign(x, {r, add(subtract(product, r), error), quadrant});
 }
 
 /// Changes the reduced angle of |x| to that of x.
-MathFunctions::Angle MathFunctions::withSignOf(Value x, Angle angle) {
+MathFunctions::Angle MathFunctions::copySign(Value x, Angle angle) {
   Value negative = emit.compare(arith::CmpIPredicate::slt, emit.bits(x, getElementTypeOrSelf(words)), word(0));
   Value quadrant = emit.make<arith::SubIOp>(word(0), angle.quadrant);
   Value tail = angle.tail ? emit.select(negative, negated(angle.tail), angle.tail) : Value();

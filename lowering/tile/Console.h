@@ -25,7 +25,7 @@ private:
 };
 
 /// The user's line, `file:line`: the first one in a location, which may be fused or a call site.
-std::string whereOf(mlir::Location loc);
+std::string innermostLine(mlir::Location loc);
 
 /// The address of a text.
 mlir::Value textAddress(mlir::OpBuilder &builder, mlir::Location loc, mlir::FlatSymbolRefAttr text);

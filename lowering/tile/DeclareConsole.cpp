@@ -18,7 +18,7 @@ namespace kiln::lowering {
 #define GEN_PASS_DEF_DECLARECONSOLE
 #include "lowering/Passes.h.inc"
 
-std::string whereOf(Location loc) {
+std::string innermostLine(Location loc) {
   std::string where = "unknown";
   loc->walk([&](Location inner) {
     auto place = dyn_cast<FileLineColLoc>(inner);
@@ -129,7 +129,7 @@ struct DeclareConsole : impl::DeclareConsoleBase<DeclareConsole> {
     getOperation().walk([&](Operation *op) {
       if (auto check = dyn_cast<tile::CheckOp>(op)) {
         op->setAttr("tile.message", symbols.text(check.getMessage()));
-        op->setAttr("tile.where", symbols.text(whereOf(op->getLoc())));
+        op->setAttr("tile.where", symbols.text(innermostLine(op->getLoc())));
         symbols.declare(abi::checkFailed, {pointer, pointer, i64, i64});
       } else if (auto print = dyn_cast<tile::PrintOp>(op)) {
         op->setAttr("tile.label", symbols.text(print.getLabel()));

@@ -270,9 +270,9 @@ public:
 private:
   Value constant(int64_t value) { return emit.integer(type, value); }
   Value atFirst(Value scalar);
-  Value hardestOf(const Mask::Term &term);
-  Value restOf(const Mask &mask);
-  Value boundOf(const Mask &mask);
+  Value tightestLimit(const Mask::Term &term);
+  Value sumAtZero(const Mask &mask);
+  Value findThreshold(const Mask &mask);
   Value onGrid(Value position);
   Value withinEnd(Value position);
   Value notNegative(Value position);
@@ -304,7 +304,7 @@ Value Split::atFirst(Value scalar) {
 }
 
 /// The smallest element of a tile of limits, or the largest if the limits are subtracted.
-Value Split::hardestOf(const Mask::Term &term) {
+Value Split::tightestLimit(const Mask::Term &term) {
   const auto kind = term.sign > 0 ? tile::ReduceKind::Min : tile::ReduceKind::Max;
   Value left = term.scalar;
   while (auto type = dyn_cast<RankedTensorType>(left.getType())) {
@@ -315,11 +315,12 @@ Value Split::hardestOf(const Mask::Term &term) {
 }
 
 /// A mask's sum at position 0 of the induction variable, plus the view's extent for an access.
-Value Split::restOf(const Mask &mask) {
+Value Split::sumAtZero(const Mask &mask) {
   Value rest = constant(0);
   for (const Mask::Term &term : mask.terms) {
     const int64_t sign = term.sign;
-    const Value value = isa<RankedTensorType>(term.scalar.getType()) ? hardestOf(term) : atFirst(uncut(term.scalar));
+    const Value value =
+        isa<RankedTensorType>(term.scalar.getType()) ? tightestLimit(term) : atFirst(uncut(term.scalar));
     rest = sign > 0 ? emit.make<arith::AddIOp>(rest, value) : emit.make<arith::SubIOp>(rest, value);
   }
   if (mask.dim >= 0) {
@@ -330,8 +331,8 @@ Value Split::restOf(const Mask &mask) {
 
 /// The position before which, or from which on, the mask is true. If a truncated scalar does not fit in 32 bits at one
 /// end of the loop, it is the loop's begin or end; then the mask is checked in all iterations.
-Value Split::boundOf(const Mask &mask) {
-  const Value rest = restOf(mask);
+Value Split::findThreshold(const Mask &mask) {
+  const Value rest = sumAtZero(mask);
   const Value begin = loop.getLowerBound(), end = loop.getUpperBound();
   const bool falls = mask.factor < 0;
   const Value bound = falls ? emit.make<arith::SubIOp>(rest, constant(mask.least - 1))
@@ -469,11 +470,11 @@ void Split::build() {
   Value isInside;    // whether there are such iterations
   for (const Mask &mask : masks) {
     if (mask.factor == 0) {
-      const Value fits = emit.compare(arith::CmpIPredicate::sge, restOf(mask), constant(mask.least));
+      const Value fits = emit.compare(arith::CmpIPredicate::sge, sumAtZero(mask), constant(mask.least));
       isInside = isInside ? emit.make<arith::AndIOp>(isInside, fits) : fits;
       continue;
     }
-    const Value bound = boundOf(mask);
+    const Value bound = findThreshold(mask);
     if (mask.factor > 0)
       first = first ? emit.make<arith::MaxSIOp>(first, bound) : bound;
     else

@@ -123,7 +123,7 @@ struct WatchWaits : impl::WatchWaitsBase<WatchWaits> {
     const Location loc = loop.getLoc();
     const Value zero = arith::ConstantIntOp::create(b, loc, 0, 64);
     const Value waits = isWait ? arith::ExtUIOp::create(b, loc, i64, emitWaits(b, loop, again->get())) : zero;
-    const Value arguments[] = {textAddress(b, loc, symbols.text(whereOf(loc))), emitLinearProgram(b, loc), waits};
+    const Value arguments[] = {textAddress(b, loc, symbols.text(innermostLine(loc))), emitLinearProgram(b, loc), waits};
     const Value never = func::CallOp::create(b, loc, abi::waits, TypeRange{i64}, arguments).getResult(0);
     const Value goesOn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, never, zero);
     again->set(arith::AndIOp::create(b, loc, again->get(), goesOn));

@@ -50,7 +50,7 @@ Recompute recomputeNamed(const std::string &flag, const std::string &text) {
 }
 
 /// A site's name with its number of blocks.
-static std::string textOf(const std::string &name, int64_t blocks) {
+static std::string siteText(const std::string &name, int64_t blocks) {
   return blocks == everyBlock ? name : fmt::format("{}:{}", name, blocks);
 }
 
@@ -58,10 +58,10 @@ std::string nameOf(const Recompute &recompute) {
   const int64_t everywhere = *std::min_element(recompute.blocks.begin(), recompute.blocks.end());
   std::vector<std::string> names;
   if (everywhere > 0)
-    names.push_back(textOf(whole, everywhere));
+    names.push_back(siteText(whole, everywhere));
   for (size_t i = 0; i < siteNames.size(); ++i)
     if (recompute.blocks[i] > everywhere)
-      names.push_back(textOf(siteNames.at(i), recompute.blocks[i]));
+      names.push_back(siteText(siteNames.at(i), recompute.blocks[i]));
   return names.empty() ? none : fmt::format("{}", fmt::join(names, ","));
 }
 

@@ -78,12 +78,12 @@ private:
   /// Calls a function of NCCL to get `wanted`. Throws Error (device) unless it succeeds.
   template <class... P, class... A> void call(const char *wanted, const nccl::Call<P...> &call, A... arguments) const {
     if (const nccl::Result result = call(arguments...); result != nccl::Result::success)
-      throw failure(fmt::format("expected {}, but {} returned {}", wanted, call.name, textOf(result)));
+      throw failure(fmt::format("expected {}, but {} returned {}", wanted, call.name, errorText(result)));
   }
   Error failure(const std::string &what) const {
     return Error(fmt::format("rank {} of {}: {}", rank, size, what), Fault::device);
   }
-  std::string textOf(nccl::Result result) const {
+  std::string errorText(nccl::Result result) const {
     return fmt::format("{} (NCCL's result {})", nccl.getErrorString(result), static_cast<int>(result));
   }
   /// Throws unless NCCL has the same rank and number of ranks.
@@ -118,7 +118,7 @@ void NcclExchange::finish() {
     if (result != nccl::Result::success && result != nccl::Result::inProgress) {
       abort();
       throw failure(
-          fmt::format("expected the other ranks to take part in an exchange, but NCCL says: {}", textOf(result)));
+          fmt::format("expected the other ranks to take part in an exchange, but NCCL says: {}", errorText(result)));
     }
     if (Clock::now() - begun > limit) {
       abort();

@@ -111,7 +111,7 @@ struct Splitter::Compiled {
   pcre2_code *const code;
 };
 
-static std::string textOf(int error) {
+static std::string errorText(int error) {
   PCRE2_UCHAR buffer[256];
   pcre2_get_error_message(error, buffer, sizeof(buffer));
   return reinterpret_cast<const char *>(buffer);
@@ -152,8 +152,8 @@ Splitter::Splitter(const std::string &expression) {
   pcre2_code *code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(whole.data()), whole.size(),
                                    PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &at, nullptr);
   if (!code)
-    throw Error(
-        fmt::format("expected a regular expression that splits a text, but got '{}': {}", expression, textOf(error)));
+    throw Error(fmt::format("expected a regular expression that splits a text, but got '{}': {}", expression,
+                            errorText(error)));
   compiled = std::make_shared<Compiled>(code);
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); // may fail; matching is slower then
 }
@@ -191,7 +191,7 @@ static void splitValid(pcre2_code *code, pcre2_match_data *found, std::string_vi
     if (result == PCRE2_ERROR_NOMATCH)
       break;
     if (result < 0)
-      throw Error(fmt::format("cannot cut a text of {} bytes into pieces: {}", text.size(), textOf(result)));
+      throw Error(fmt::format("cannot cut a text of {} bytes into pieces: {}", text.size(), errorText(result)));
     if (ends[1] <= ends[0]) { // an empty match: search from the next character
       from = ends[0] + 1;
       while (from < text.size() && (text[from] & 0xc0) == 0x80)

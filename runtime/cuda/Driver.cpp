@@ -54,7 +54,7 @@ const Driver &Driver::open() {
   return *driver;
 }
 
-std::string Driver::textOf(Result result) const {
+std::string Driver::errorText(Result result) const {
   const char *name = nullptr, *text = nullptr;
   getErrorName(result, &name);
   getErrorString(result, &text);
@@ -70,13 +70,14 @@ static bool endsContext(Result result) {
 Error Connection::failure(Result result, const char *call, const std::string &wanted) const {
   if (endsContext(result))
     faulty = true;
-  return Error(fmt::format("device '{}': expected {}, but {} returned {}", device, wanted, call, driver.textOf(result)),
-               Fault::device);
+  return Error(
+      fmt::format("device '{}': expected {}, but {} returned {}", device, wanted, call, driver.errorText(result)),
+      Fault::device);
 }
 
 void Connection::sayNotGivenBack(Result result, const char *call) const noexcept {
   if (!faulty && !endsContext(result) && result != Result::deinitialized)
-    say(fmt::format("device '{}': {} returned {}\n", device, call, driver.textOf(result)));
+    say(fmt::format("device '{}': {} returned {}\n", device, call, driver.errorText(result)));
 }
 
 } // namespace kiln::cuda

@@ -103,7 +103,7 @@ struct Driver {
   /// Error (device) if there is none or a call is missing.
   static const Driver &open();
   /// `CUDA_ERROR_OUT_OF_MEMORY: out of memory`.
-  std::string textOf(Result result) const;
+  std::string errorText(Result result) const;
 
 private:
   void lookUp();

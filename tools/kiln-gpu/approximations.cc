@@ -50,7 +50,7 @@ static constexpr Approximation approximations[] = {
 static constexpr int64_t threads = 256, chunk = int64_t{1} << 22;
 
 /// A kernel that writes to p3 the results of the words p4, p4 + p5, ….
-static std::string textOf(const char *instruction) {
+static std::string ptxText(const char *instruction) {
   return fmt::format(".version 7.0\n.target sm_80\n.address_size 64\n"
                      ".visible .entry approximate(.param .b64 p0, .param .b64 p1, .param .b64 p2, .param .b64 p3, "
                      ".param .b64 p4, .param .b64 p5)\n.reqntid {}\n{{\n"
@@ -102,7 +102,7 @@ static Errors errorsTogether(const Approximation &approximation, const std::vect
 }
 
 static void measure(const std::shared_ptr<Device> &device, const Approximation &approximation, uint32_t every) {
-  const std::string text = textOf(approximation.instruction);
+  const std::string text = ptxText(approximation.instruction);
   Signature signature;
   signature.parameters = {{.name = "results", .extents = {chunk}, .strides = {1}},
                           {.name = "first", .isView = false, .type = Type::i64},

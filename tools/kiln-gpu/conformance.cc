@@ -62,7 +62,7 @@ static std::vector<size_t> replaceTensorMaps(const cuda::Driver &driver, std::ve
                           reinterpret_cast<void *>(translate(map.address)), map.dims.data(), map.strides.data(),
                           map.box.data(), steps.data(), map.interleave, map.swizzle, 0, map.nanFill);
     if (result != cuda::Result::success)
-      throw Error(fmt::format("expected a tensor map, but got {}", driver.textOf(result)));
+      throw Error(fmt::format("expected a tensor map, but got {}", driver.errorText(result)));
     std::memcpy(&bytes[at], made, sizeof made);
     places.push_back(at);
   }

@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 namespace kiln::tools {
 
-static std::string textOf(const std::string &path) {
+static std::string readText(const std::string &path) {
   std::ifstream stream(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
 }
@@ -227,11 +227,11 @@ void compileShared(const std::string &path, const std::vector<std::string> &incl
   for (const std::string &word : {std::string("-o"), object, std::string("-MD"), std::string("-MF"), rule})
     words.push_back(word);
   const int status = runProgram(words, messages);
-  const std::string said = textOf(messages);
+  const std::string said = readText(messages);
   say(said);
   if (status != 0)
     throw Error(fmt::format("'{}' does not compile: the messages of '{}' are above", path, words[0]));
-  store(cache, key, begin, {{}, said, textOf(object)}, filesOfRule(textOf(rule)));
+  store(cache, key, begin, {{}, said, readText(object)}, filesOfRule(readText(rule)));
 }
 
 void compileC(const std::string &path, const std::string &object) {
@@ -242,7 +242,7 @@ void compileC(const std::string &path, const std::string &object) {
   const TemporaryFolder folder("kilnc");
   const std::string messages = folder / "messages";
   const int status = runProgram(words, messages);
-  say(textOf(messages));
+  say(readText(messages));
   if (status != 0)
     throw Error(fmt::format("the launcher of the kernel does not compile: the messages of '{}' are above", words[0]),
                 Fault::device);

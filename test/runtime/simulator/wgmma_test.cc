@@ -154,7 +154,7 @@ static std::string listOf(const char *name, int count) {
 
 /// The matrices follow other shared memory, as on a GPU, where the first bytes are the system's. %p0: bytes of shared
 /// memory, %p1: words of A's registers, %p2: D before, %p3: D after, %p4: two descriptors.
-static std::string textOf(const Product &p, const Text &around) {
+static std::string ptxText(const Product &p, const Text &around) {
   const std::string type = p.d == "f32" ? "f32" : "b32";
   std::string loads, stores;
   for (int i = 0; i < p.registersOfD(); ++i) {
@@ -193,7 +193,7 @@ static std::string textOf(const Product &p, const Text &around) {
 /// Runs it; the faults, and D in `got`.
 static std::vector<std::string> run(const Product &p, const Text &around, std::vector<uint32_t> *got,
                                     const std::vector<uint32_t> &before, const std::vector<uint64_t> &descriptors) {
-  Machine machine(textOf(p, around));
+  Machine machine(ptxText(p, around));
   const uint32_t *shared = machine.buffer(sharedImage(p)), *a = machine.buffer(fragmentsOfA(p)),
                  *old = machine.buffer(before), *out = machine.buffer(std::vector<uint32_t>(before.size(), 77));
   const uint64_t *both = machine.buffer(descriptors);

@@ -180,7 +180,7 @@ Words offsetsOf(const SharedAccess &access, unsigned numWarps) {
 }
 
 /// PTX of an access: addresses from pointer `pointer`, registers `name`.
-std::string textOf(const SharedAccess &access, bool isLoad, const std::string &name, int pointer) {
+std::string ptxText(const SharedAccess &access, bool isLoad, const std::string &name, int pointer) {
   const unsigned bytes = (access.bits << access.element.size()) / 8, instructions = 1u << access.each.size();
   const unsigned words = access.op == SharedOp::vector ? std::max(1u, bytes / 4) : 1u << access.matrix.size();
   std::string text;
@@ -220,8 +220,8 @@ void expectConverts(const TileLayout &from, const TileLayout &to, unsigned bits)
       hopperKernel(4,
                    fmt::format(".shared .align 1024 .b8 pool[{}];\n.reg .b32 %a<{}>, %d<{}>, %s, %z;\n.reg .b64 %x;",
                                plan.bytes, stored, loaded),
-                   "mov.u32 %z, pool;\n" + moveAll("ld", "a", stored, 0) + textOf(plan.store, false, "a", 1) +
-                       "bar.sync 0;\n" + textOf(plan.load, true, "d", 2) + moveAll("st", "d", loaded, 3));
+                   "mov.u32 %z, pool;\n" + moveAll("ld", "a", stored, 0) + ptxText(plan.store, false, "a", 1) +
+                       "bar.sync 0;\n" + ptxText(plan.load, true, "d", 2) + moveAll("st", "d", loaded, 3));
   Machine machine(text);
   const uint32_t *places[] = {machine.buffer(before), machine.buffer(offsetsOf(plan.store, 4)),
                               machine.buffer(offsetsOf(plan.load, 4)), machine.buffer(Words(want.size()))};
