@@ -82,7 +82,7 @@ static bool isWhole(const abi::GpuLine &head) {
 }
 
 /// All complete lines; those without room are counted in `lost`.
-static std::vector<Line> linesOf(const abi::GpuConsole &console, bool &lost) {
+static std::vector<Line> readLines(const abi::GpuConsole &console, bool &lost) {
   std::vector<Line> lines;
   uint64_t at = 0;
   lost = console.printed > abi::GpuConsole::lineBytes;
@@ -107,7 +107,7 @@ std::optional<FailedCheck> readConsole(const abi::GpuConsole &console, const std
                                        const std::function<std::string(uint32_t number)> &textOf,
                                        const std::function<Grid(int64_t launch)> &gridOf) {
   bool lost = false;
-  for (const Line &line : linesOf(console, lost)) {
+  for (const Line &line : readLines(console, lost)) {
     const Shape extents(line.head.extents, line.head.extents + line.head.rank);
     show(printedLine(textOf(line.head.label), static_cast<int64_t>(line.head.program),
                      static_cast<Type>(line.head.type), extents, line.elements));

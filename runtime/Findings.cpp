@@ -38,14 +38,14 @@ std::string deviceKey(const Device &device) {
                       });
 }
 
-static std::string bucketOf(int64_t extent) {
+static std::string bucketText(int64_t extent) {
   const uint64_t bucket = llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max<int64_t>(extent, 1)));
   return fmt::format("~{}{}", bucket, extent % 16 == 0 ? "/16" : "");
 }
 
 /// An argument's type, and its strides unless it is dense: the text before and after its extents. The names in an
 /// expanded kernel say which of its views are there.
-static std::pair<std::string, std::string> aroundOf(const Kernel &kernel, size_t index, const Arg &arg) {
+static std::pair<std::string, std::string> typeAndStrides(const Kernel &kernel, size_t index, const Arg &arg) {
   const std::string name = kernel.counts.empty() ? "" : kernel.parameters[index].name + "=";
   if (arg.kind == Arg::Kind::scalar)
     return {name + nameOf(arg.scalarType), ""};
@@ -60,13 +60,13 @@ std::string argumentsKey(const Kernel &kernel, const std::vector<Arg> &args,
                          const std::set<std::pair<int, int>> &buckets) {
   std::string text;
   for (size_t i = 0; i < args.size(); ++i) {
-    const auto [before, after] = aroundOf(kernel, i, args[i]);
+    const auto [before, after] = typeAndStrides(kernel, i, args[i]);
     text += (i ? ", " : "") + before;
     if (args[i].kind != Arg::Kind::scalar)
       for (size_t d = 0; d < args[i].ref.extents.size(); ++d) {
         const int64_t extent = args[i].ref.extents[d];
         const bool isBucket = buckets.count({static_cast<int>(i), static_cast<int>(d)}) > 0;
-        text += (d ? "x" : "") + (isBucket ? bucketOf(extent) : std::to_string(extent));
+        text += (d ? "x" : "") + (isBucket ? bucketText(extent) : std::to_string(extent));
       }
     text += after;
   }
@@ -83,7 +83,7 @@ static std::optional<int> exactExtents(llvm::StringRef text, const Kernel &kerne
   int exact = 0;
   for (auto [i, part] : llvm::enumerate(parts)) {
     const Arg &arg = args[i];
-    const auto [before, after] = aroundOf(kernel, i, arg);
+    const auto [before, after] = typeAndStrides(kernel, i, arg);
     if (!part.consume_front(before) || !part.consume_back(after))
       return {};
     llvm::SmallVector<llvm::StringRef> extents;
@@ -93,7 +93,7 @@ static std::optional<int> exactExtents(llvm::StringRef text, const Kernel &kerne
       return {};
     for (auto [extent, actual] : llvm::zip(extents, arg.ref.extents)) {
       exact += extent == std::to_string(actual);
-      if (extent != std::to_string(actual) && extent != bucketOf(actual))
+      if (extent != std::to_string(actual) && extent != bucketText(actual))
         return {};
     }
   }

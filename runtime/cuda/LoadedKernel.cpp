@@ -15,7 +15,7 @@ namespace kiln::cuda {
 /// Shared memory of a launch without opt-in, in bytes.
 static constexpr uint32_t sharedWithoutConsent = 48 << 10;
 
-static LaunchLog::Label labelOf(const std::string &kernel, const std::string &where) {
+static LaunchLog::Label makeLabel(const std::string &kernel, const std::string &where) {
   return std::make_shared<const std::string>(
       fmt::format("kernel '{}'{}{}", kernel, where.empty() ? "" : " at ", where));
 }
@@ -23,9 +23,9 @@ static LaunchLog::Label labelOf(const std::string &kernel, const std::string &wh
 LoadedKernel::LoadedKernel(std::shared_ptr<Context> shared, const std::string &kernel, Signature signature,
                            const std::vector<char> &code)
     : Executable(shared->connection.device, kernel, std::move(signature)), context(std::move(shared)),
-      text({code.begin(), std::find(code.begin(), code.end(), '\0')}), label(labelOf(kernel, this->signature().where)),
-      module(context->connection, context->driver().moduleUnload), threads(text.threads()),
-      dynamicShared(static_cast<uint32_t>(text.constant(kernel + abi::sharedSuffix))) {
+      text({code.begin(), std::find(code.begin(), code.end(), '\0')}),
+      label(makeLabel(kernel, this->signature().where)), module(context->connection, context->driver().moduleUnload),
+      threads(text.threads()), dynamicShared(static_cast<uint32_t>(text.constant(kernel + abi::sharedSuffix))) {
   if (threads == 0)
     throw Error(fmt::format("{}: expected PTX with .reqntid, which says how many threads a program has, but there is "
                             "none",
@@ -159,7 +159,7 @@ std::optional<FailedCheck> LoadedKernel::readConsole() const {
 
 // --- Graphs ---------------------------------------------------------------------------------------------------------
 
-static LaunchLog::Label labelOf(const std::vector<LaunchList::Ready> &launches) {
+static LaunchLog::Label makeLabel(const std::vector<LaunchList::Ready> &launches) {
   const auto name = [](const LaunchList::Ready &launch) { return launch.executable->kernel(); };
   return std::make_shared<const std::string>(
       launches.empty() ? "an empty plan"
@@ -173,7 +173,7 @@ static std::vector<LaunchList::Ready> withoutEmpty(std::vector<LaunchList::Ready
 }
 
 Graph::Graph(std::shared_ptr<Context> shared, std::vector<Ready> all)
-    : context(std::move(shared)), launches(withoutEmpty(std::move(all))), label(labelOf(launches)),
+    : context(std::move(shared)), launches(withoutEmpty(std::move(all))), label(makeLabel(launches)),
       graph(context->connection, context->driver().graphExecDestroy) {
   for (const Ready &launch : launches)
     checkGpuGrid(*launch.executable, launch.block.data());

@@ -121,7 +121,7 @@ static void checkLocal(Warp &warp, const Step &step, const LanePointers &pointer
   for (int lane = 0; lane < lanesOfWarp; ++lane) {
     if (!(lanes >> lane & 1))
       continue;
-    const std::ptrdiff_t offset = pointers.at[static_cast<size_t>(lane)] - warp.localOf(lane);
+    const std::ptrdiff_t offset = pointers.at[static_cast<size_t>(lane)] - warp.localMemoryOf(lane);
     char *const written = warp.localWritten(lane) + offset;
     if (kind == AccessKind::copyRead)
       continue;
@@ -141,8 +141,8 @@ static void resolveIn(Warp &warp, const Step &step, Space space, const std::arra
                          pointers);
   case Space::local: {
     // An address within a function's frame is relative to it; a generic one was made so by cvta.
-    resolveWindow(warp, step, space, addresses, bytes, kind, warp.localOf(0), warp.localBytes(), warp.localBytes(),
-                  lanes, pointers);
+    resolveWindow(warp, step, space, addresses, bytes, kind, warp.localMemoryOf(0), warp.localBytes(),
+                  warp.localBytes(), lanes, pointers);
     return checkLocal(warp, step, pointers, lanes & pointers.valid, static_cast<size_t>(bytes), kind);
   }
   case Space::param:
@@ -230,7 +230,7 @@ LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array
   };
   const auto noteLocal = [&](Mask part) {
     if (warp.cta.metrics)
-      warp.cta.metrics->addLocalAccess(warp.cta.metrics->at(warp.path.code, warp.path.pc - 1), warp.localOf(0),
+      warp.cta.metrics->addLocalAccess(warp.cta.metrics->at(warp.path.code, warp.path.pc - 1), warp.localMemoryOf(0),
                                        warp.localBytes(), pointers.at, part & pointers.valid, bytes);
   };
   if (warp.exec == allLanes && !sizes && resolveAll(warp, space, addresses, static_cast<uint64_t>(bytes), pointers)) {

@@ -333,7 +333,7 @@ static void decodeSad(Decoder &d) {
 // --- Sums of products of bytes -------------------------------------------------------------------------------------
 
 /// Part `index` of a word that holds parts of `bits` bits.
-template <bool isSigned> static int64_t partOf(uint32_t word, int bits, int index) {
+template <bool isSigned> static int64_t extractPart(uint32_t word, int bits, int index) {
   const uint32_t part = word >> (bits * index) & ((uint32_t{1} << bits) - 1);
   return isSigned && part >> (bits - 1) ? static_cast<int64_t>(part) - (int64_t{1} << bits) : part;
 }
@@ -343,7 +343,7 @@ template <bool aIsSigned, bool bIsSigned, int terms, int first> static Handler s
   return elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t c) {
     uint32_t sum = c;
     for (int i = 0; i < terms; ++i)
-      sum += static_cast<uint32_t>(partOf<aIsSigned>(a, 32 / terms, i) * partOf<bIsSigned>(b, 8, first + i));
+      sum += static_cast<uint32_t>(extractPart<aIsSigned>(a, 32 / terms, i) * extractPart<bIsSigned>(b, 8, first + i));
     return sum;
   });
 }

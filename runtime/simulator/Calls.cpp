@@ -40,7 +40,7 @@ struct Form {
 };
 } // namespace
 
-static Form formOf(const ptx::Function &function) {
+static Form callForm(const ptx::Function &function) {
   Form form;
   if (function.isEntry || function.registerParameters)
     return form;
@@ -51,7 +51,7 @@ static Form formOf(const ptx::Function &function) {
   return form;
 }
 
-static Form formOf(const ptx::Prototype &prototype) {
+static Form callForm(const ptx::Prototype &prototype) {
   Form form;
   for (const ptx::Variable &result : prototype.results)
     form.add(form.results, result);
@@ -60,7 +60,7 @@ static Form formOf(const ptx::Prototype &prototype) {
   return form;
 }
 
-std::vector<uint32_t> signatureOf(const ptx::Function &function) { return formOf(function).signature(); }
+std::vector<uint32_t> signatureOf(const ptx::Function &function) { return callForm(function).signature(); }
 
 // --- Running -------------------------------------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ template <bool Back> static void copyLocals(Warp &warp, const Step &step) {
   const uint32_t distance = distanceOf(warp, step);
   for (uint32_t i = 0; i + 2 < step.count; i += 3)
     forEachLane(warp, [&](int lane) { // the bytes, and whether they have values
-      for (char *const base : {warp.localOf(lane), warp.localWritten(lane)}) {
+      for (char *const base : {warp.localMemoryOf(lane), warp.localWritten(lane)}) {
         char *const ofCaller = base + warp.path.local + list[i];
         char *const ofCallee = base + warp.path.local + distance + list[i + 1];
         std::memcpy(Back ? ofCaller : ofCallee, Back ? ofCallee : ofCaller, list[i + 2]);
@@ -145,7 +145,7 @@ struct CallParts {
 };
 } // namespace
 
-static CallParts partsOf(Decoder &d) {
+static CallParts parseCall(Decoder &d) {
   CallParts parts;
   size_t at = 0;
   if (d.operand(at).kind == Operand::Kind::list)
@@ -181,7 +181,7 @@ static Form formOfFunction(Decoder &d, int index) {
     d.unsupported("a call of a kernel");
   if (callee.registerParameters)
     d.unsupported("parameters in registers");
-  return formOf(callee);
+  return callForm(callee);
 }
 
 /// The possible targets of an indirect call: those of a list, or of an array.
@@ -208,7 +208,7 @@ static Form decodeCallSite(Decoder &d, const CallParts &parts) {
     const ptx::Prototype &prototype = d.builder.function.prototypes[static_cast<size_t>(parts.form->index)];
     if (prototype.registerParameters)
       d.unsupported("parameters in registers");
-    form = formOf(prototype);
+    form = callForm(prototype);
   } else {
     const std::vector<int> functions = namedTargets(d, *parts.form);
     form = formOfFunction(d, functions.front());
@@ -224,7 +224,7 @@ static Form decodeCallSite(Decoder &d, const CallParts &parts) {
 
 static void decodeCall(Decoder &d) {
   d.take("uni");
-  const CallParts parts = partsOf(d);
+  const CallParts parts = parseCall(d);
   const bool isNamed = parts.target->kind == Operand::Kind::function;
   if (isNamed && parts.form)
     d.wrong("no list of targets where the function is named");

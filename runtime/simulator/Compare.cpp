@@ -164,7 +164,7 @@ static Holding holding(Warp &warp, const CompareDetail &detail, uint32_t a, uint
 }
 
 static void setPredicates(Warp &warp, const Step &step) {
-  const Holding holds = holding(warp, detailOf<CompareDetail>(step), step.slots[2], step.slots[3], step.slots[4]);
+  const Holding holds = holding(warp, unpackDetail<CompareDetail>(step), step.slots[2], step.slots[3], step.slots[4]);
   warp.setPredicate(step.slots[0], holds.low);
   if (step.slots[1] != Step::none)
     warp.setPredicate(step.slots[1], holds.high);
@@ -203,7 +203,7 @@ static void decodeSetp(Decoder &d) {
 }
 
 static void setWords(Warp &warp, const Step &step) {
-  const CompareDetail detail = detailOf<CompareDetail>(step);
+  const CompareDetail detail = unpackDetail<CompareDetail>(step);
   const Holding holds = holding(warp, detail, step.slots[1], step.slots[2], step.slots[3]);
   auto *result = warp.reg<uint32_t>(step.slots[0]);
   const bool packed = isPacked(detail.type);
@@ -214,7 +214,7 @@ static void setWords(Warp &warp, const Step &step) {
 }
 
 /// The result of set if the comparison holds: 1.0 in a float type, all ones otherwise.
-static uint32_t truthOf(Type type, bool inHalves) {
+static uint32_t trueValue(Type type, bool inHalves) {
   switch (type) {
   case Type::f32:
     return 0x3f800000;
@@ -237,7 +237,7 @@ static void decodeSet(Decoder &d) {
   if (laneBytes(to) != 4 || laneBytes(detail.type) == 0 || ptx::bitsOf(to) < (packed ? 32 : 16) ||
       (packed ? ptx::isFloat(to) && to != detail.type : isPacked(to)))
     d.unsupported();
-  detail.truth = truthOf(to, packed);
+  detail.truth = trueValue(to, packed);
   d.expectCount(detail.join < 0 ? 3 : 4, detail.join < 0 ? 3 : 4);
   bool negated = false;
   Step &step = d.emit(setWords, {d.result(0, to), d.source(1, detail.type), d.source(2, detail.type)});
@@ -283,11 +283,11 @@ static void decodeSlct(Decoder &d) {
 
 template <class T> static Handler testHandler(int test) {
   static const Handler tests[] = {testing<T>([](T a) { return std::isfinite(a); }),
-                                      testing<T>([](T a) { return std::isinf(a); }),
-                                      testing<T>([](T a) { return !std::isnan(a); }),
-                                      testing<T>([](T a) { return std::isnan(a); }),
-                                      testing<T>([](T a) { return std::isnormal(a); }),
-                                      testing<T>([](T a) { return std::fpclassify(a) == FP_SUBNORMAL; })};
+                                  testing<T>([](T a) { return std::isinf(a); }),
+                                  testing<T>([](T a) { return !std::isnan(a); }),
+                                  testing<T>([](T a) { return std::isnan(a); }),
+                                  testing<T>([](T a) { return std::isnormal(a); }),
+                                  testing<T>([](T a) { return std::fpclassify(a) == FP_SUBNORMAL; })};
   return tests[test];
 }
 

@@ -233,7 +233,7 @@ static uint8_t toEighth(bool isE5m2, double value) {
 // --- Handlers ------------------------------------------------------------------------------------------------------
 
 template <class To, class From> static void convertLanes(Warp &warp, const Step &step) {
-  const auto c = detailOf<Conversion>(step);
+  const auto c = unpackDetail<Conversion>(step);
   To *result = warp.reg<To>(step.slots[0]);
   const From *source = warp.reg<From>(step.slots[1]);
   const auto lowest = [](int bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; };
@@ -247,7 +247,7 @@ template <class To, class From> static void convertLanes(Warp &warp, const Step 
 
 /// cvt.rn.f16x2.f32 d, a, b: a becomes the high half.
 static void convertPair(Warp &warp, const Step &step) {
-  const auto c = detailOf<Conversion>(step);
+  const auto c = unpackDetail<Conversion>(step);
   auto *result = warp.reg<uint32_t>(step.slots[0]);
   const auto *high = warp.reg<uint32_t>(step.slots[1]), *low = warp.reg<uint32_t>(step.slots[2]);
   forEachLane(warp, [&](int lane) {
@@ -257,7 +257,7 @@ static void convertPair(Warp &warp, const Step &step) {
 
 /// Two 8-bit floats from two f32 (slots 1 and 2) or from the halves of a word (slot 1), and back.
 static void convertEighths(Warp &warp, const Step &step) {
-  const auto c = detailOf<Conversion>(step);
+  const auto c = unpackDetail<Conversion>(step);
   const bool isE5m2 = c.to == Type::e5m2 || c.from == Type::e5m2;
   auto *result = warp.reg<uint32_t>(step.slots[0]);
   const auto *a = warp.reg<uint32_t>(step.slots[1]);

@@ -137,9 +137,9 @@ public:
 
 private:
   int64_t progress() const;
-  std::string whereOf(const Wait &wait) const;
+  std::string describePlace(const Wait &wait) const;
   std::string elsewhere(const Wait &wait) const;
-  std::string lackOf(uint32_t mbarrier) const;
+  std::string describeMissing(uint32_t mbarrier) const;
   struct Barrier {
     int arrived = 0, expected = 0;
     uint64_t phase = 0;

@@ -130,7 +130,7 @@ static std::string nameOfBarrier(int barrier) {
 /// The condition that a blocked path waits for.
 static const Wait &waitOf(const Path &path) { return path.wait.kind == Wait::Kind::none ? path.asked : path.wait; }
 
-std::string Cta::whereOf(const Wait &wait) const {
+std::string Cta::describePlace(const Wait &wait) const {
   switch (wait.kind) {
   case Wait::Kind::none:
     return "running";
@@ -157,7 +157,7 @@ std::string Cta::elsewhere(const Wait &wait) const {
       warpsAt[warp.finished() ? "ended" : "ended in part"] |= bit;
     warp.forEachPath([&](const Path &path) {
       if (!waitOf(path).isLike(wait))
-        warpsAt[fmt::format("{}, {}", whereOf(waitOf(path)), grid.program.textOf(warp.placeOf(path)))] |= bit;
+        warpsAt[fmt::format("{}, {}", describePlace(waitOf(path)), grid.program.textOf(warp.placeOf(path)))] |= bit;
     });
   }
   std::string text;
@@ -168,7 +168,7 @@ std::string Cta::elsewhere(const Wait &wait) const {
 
 /// The pending counts of an mbarrier, and the warps that arrived: "1 of 2 arrivals and 0 bytes are pending, warp 0 has
 /// arrived".
-std::string Cta::lackOf(uint32_t mbarrier) const {
+std::string Cta::describeMissing(uint32_t mbarrier) const {
   const Mbarriers::Object *object = mbarriers.find(mbarrier);
   if (!object)
     return "which has been invalidated";
@@ -198,7 +198,7 @@ void Cta::reportDeadlock() {
       std::string text;
       if (wait.kind == Wait::Kind::mbarrier)
         text = fmt::format("{} for the end of phase {} of the mbarrier at {}: {}{}", who, wait.phase,
-                           placeText(wait.index), lackOf(wait.index), end);
+                           placeText(wait.index), describeMissing(wait.index), end);
       else if (wait.kind == Wait::Kind::registers)
         text = fmt::format("{} for {} registers a lane, but only {} of the block's are free", who, wait.index,
                            freeRegisters);

@@ -23,7 +23,7 @@ Decoder::Decoder(CodeBuilder &builder, const ptx::Instruction &instruction)
 }
 
 /// The number of `sm_90a` (90) or of version `8.1` (81).
-static int numberOf(std::string_view text) {
+static int parseVersion(std::string_view text) {
   int number = 0;
   for (const char c : text)
     if (c >= '0' && c <= '9')
@@ -33,9 +33,9 @@ static int numberOf(std::string_view text) {
 
 void Decoder::expectTarget(int target, int version) const {
   const ptx::Module &module = builder.module;
-  if (numberOf(module.target) < target)
+  if (parseVersion(module.target) < target)
     wrong(fmt::format("'.target sm_{}' or above, but got '{}',", target, module.target));
-  if (numberOf(module.version) < version)
+  if (parseVersion(module.version) < version)
     wrong(fmt::format("'.version {}.{}' or above, but got '{}',", version / 10, version % 10, module.version));
 }
 

@@ -130,7 +130,7 @@ static uint16_t computeNarrow(Op operation, const FloatModifiers &m, bool isBf16
 
 /// Any operation, operand by operand: `Element` computes one lane's word.
 template <class Word, class Element> static void onEach(Warp &warp, const Step &step, Element element) {
-  const auto [operation, modifiers] = detailOf<Detail>(step);
+  const auto [operation, modifiers] = unpackDetail<Detail>(step);
   auto *result = warp.reg<Word>(step.slots[0]);
   const Word *a = warp.reg<Word>(step.slots[1]);
   const Word *b = step.slots[2] == Step::none ? a : warp.reg<Word>(step.slots[2]);
@@ -324,7 +324,7 @@ struct FunctionModifiers {
 } // namespace
 
 template <class T, const Function &f> static void runFunction(Warp &warp, const Step &step) {
-  const auto modifiers = detailOf<FunctionModifiers>(step);
+  const auto modifiers = unpackDetail<FunctionModifiers>(step);
   const int times = modifiers.approximate && sizeof(T) == 4 ? warp.cta.grid.errorTimes : 0;
   auto *result = warp.reg<WordOf<T>>(step.slots[0]);
   const auto *source = warp.reg<WordOf<T>>(step.slots[1]);

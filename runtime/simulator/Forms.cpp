@@ -387,7 +387,7 @@ static void add(Position &position, std::string_view word, const Sets &sets) {
   position.alternatives.emplace_back(word.substr(1, end - 1), sinceOf(word.substr(std::min(end + 1, word.size()))));
 }
 
-static Form formOf(std::span<const std::string_view> words, const Sets &sets) {
+static Form parseForm(std::span<const std::string_view> words, const Sets &sets) {
   Form form;
   bool isOpen = false;
   for (std::string_view word : words) {
@@ -425,7 +425,7 @@ static std::map<std::string_view, std::vector<Form>> readTable() {
     const auto first = std::ranges::find_if(words, [](std::string_view word) {
       return word[0] == '.' || word[0] == '[' || word[0] == '<' || word.starts_with("sm_");
     });
-    const Form form = formOf({first, words.end()}, sets);
+    const Form form = parseForm({first, words.end()}, sets);
     for (auto opcode = words.begin(); opcode != first; ++opcode)
       forms[*opcode].push_back(form);
   }

@@ -225,7 +225,7 @@ bool Glance::readRow(Row &row, uint32_t self, Spread spread) const { return read
 // --- Lanes ---------------------------------------------------------------------------------------------------------
 
 /// The lanes at which a run of `count` lanes with consecutive accesses of `bytes` bytes begins.
-static Mask runsOf(const std::array<char *, lanesOfWarp> &at, Mask lanes, uint32_t bytes, uint32_t count) {
+static Mask findRuns(const std::array<char *, lanesOfWarp> &at, Mask lanes, uint32_t bytes, uint32_t count) {
   const __m256i step = _mm256_set1_epi64x(bytes);
   Mask runs = 0; // runs of two lanes
   for (size_t lane = 0; lane < lanesOfWarp; lane += 4) {
@@ -320,7 +320,7 @@ Mask Glance::lanesOf(const Window &window, const std::array<char *, lanesOfWarp>
       return left;
     const bool beginsRow = offset % 16 == 0 && lane % count == 0;
     if (count > 1 && beginsRow && !hasRuns && at[lane + 1] == at[lane] + bytes)
-      runs = runsOf(at, lanes, bytes, count), hasRuns = true;
+      runs = findRuns(at, lanes, bytes, count), hasRuns = true;
     if (count == 1 || (beginsRow && runs >> lane & 1)) {
       if (row<isWrite>(cells, cells.row(offset / 16), agent | (together ? allOfThem : lane), spread)) {
         left &= ~(((Mask{1} << (count - 1)) - 1) << 1 << lane); // the lanes that follow
@@ -361,7 +361,7 @@ Mask Glance::lanes(const Window &window, const std::array<char *, lanesOfWarp> &
 
 /// The differences of writer and reader between consecutive rows of a range: the lanes of a row, or 0 for a single
 /// lane.
-static __m256i stepOf(const Row &row) {
+static __m256i laneSteps(const Row &row) {
   const auto lanes = [](Spread spread) { return spread == Spread::words ? 4 : spread == Spread::pairs ? 2 : 0; };
   return _mm256_setr_epi32(0, 0, lanes(row.writers), lanes(row.readers), 0, 0, 0, 0);
 }
@@ -374,7 +374,7 @@ bool Glance::stretch(Row *rows, uint32_t self, Spread spread) const {
   if (before.isApart || !isWide(before.writers) || !isWide(before.readers))
     return false;
   auto *const words = reinterpret_cast<__m256i *>(rows);
-  const __m256i step = stepOf(before);
+  const __m256i step = laneSteps(before);
   __m256i want = _mm256_load_si256(words), differences = _mm256_setzero_si256();
   for (int i = 1; i < count; ++i) {
     want = _mm256_add_epi32(want, step);
@@ -385,7 +385,7 @@ bool Glance::stretch(Row *rows, uint32_t self, Spread spread) const {
   Row after = before;
   if (!(writes ? writeRowHere(after, self, spread) : readRowHere(after, self, spread)))
     return false;
-  const __m256i stepAfter = stepOf(after);
+  const __m256i stepAfter = laneSteps(after);
   __m256i value = _mm256_load_si256(reinterpret_cast<const __m256i *>(&after));
   for (int i = 0; i < count; ++i) {
     _mm256_store_si256(words + i, value);

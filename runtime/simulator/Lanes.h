@@ -50,7 +50,7 @@ template <class T> uint64_t asDetail(const T &fields) {
   std::memcpy(&bits, &fields, sizeof(T));
   return bits;
 }
-template <class T> T detailOf(const Step &step) {
+template <class T> T unpackDetail(const Step &step) {
   T fields;
   std::memcpy(static_cast<void *>(&fields), &step.detail, sizeof(T));
   return fields;

@@ -46,7 +46,7 @@ static std::string listed(std::span<const char *const> names) {
 
 /// The enumerator whose name in `names` is the value.
 template <class Enum>
-static Enum oneOf(std::span<const char *const> names, const char *name, const std::string &value) {
+static Enum parseName(std::span<const char *const> names, const char *name, const std::string &value) {
   for (size_t i = 0; i < names.size(); ++i)
     if (value == names[i])
       return static_cast<Enum>(i);
@@ -57,11 +57,11 @@ std::span<const Setting> settings() {
   static constexpr Setting all[] = {
       {"order", "schedule of blocks and warps: forward, reverse or random",
        [](Schedule &schedule, const std::string &value) {
-         schedule.order = oneOf<Order>(std::array{"forward", "reverse", "random"}, "order", value);
+         schedule.order = parseName<Order>(std::array{"forward", "reverse", "random"}, "order", value);
        }},
       {"delivery", "completion of asynchronous copies: late, early or random",
        [](Schedule &schedule, const std::string &value) {
-         schedule.delivery = oneOf<Delivery>(std::array{"late", "early", "random"}, "delivery", value);
+         schedule.delivery = parseName<Delivery>(std::array{"late", "early", "random"}, "delivery", value);
        }},
       {"seed", "seed of random orders",
        [](Schedule &schedule, const std::string &value) { schedule.seed = numberUpTo(~uint64_t{0}, "seed", value); }},

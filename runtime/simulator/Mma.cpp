@@ -149,7 +149,7 @@ static void multiplyFloats(Warp &warp, const Step &step, const Product &p, Eleme
 
 template <Type type, Element element> static void runFloats(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
-  const auto p = detailOf<Product>(step);
+  const auto p = unpackDetail<Product>(step);
   if (p.c != Element::f32 || p.d != Element::f32)
     return multiplyFloats<float, uint32_t>(
         warp, step, p, [](Element, uint32_t word, int index) { return numberIn(element, word, index); });
@@ -184,7 +184,7 @@ static float coarseSum(std::span<const double> terms) {
 
 static void runEighths(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
-  const auto p = detailOf<Product>(step);
+  const auto p = unpackDetail<Product>(step);
   if (!p.isCoarse)
     return multiplyFloats<float, uint32_t>(warp, step, p, numberIn);
   float a[maxRows][maxK], b[maxK][8], c[maxRows][8];
@@ -203,7 +203,7 @@ static void runEighths(Warp &warp, const Step &step) {
 
 static void runDoubles(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
-  multiplyFloats<double, uint64_t>(warp, step, detailOf<Product>(step),
+  multiplyFloats<double, uint64_t>(warp, step, unpackDetail<Product>(step),
                                    [](Element, uint64_t word, int) { return std::bit_cast<double>(word); });
 }
 
@@ -225,7 +225,7 @@ static void sumIntegers(Warp &warp, const Step &step, const Product &p, int K, c
 
 static void runIntegers(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
-  const auto p = detailOf<Product>(step);
+  const auto p = unpackDetail<Product>(step);
   int32_t a[maxRows][maxK], b[maxK][8];
   gatherOperands<uint32_t>(warp, warp.list(step), p, p.perWord(), integerIn, a, b);
   sumIntegers(warp, step, p, p.K, a, b, [](int32_t x, int32_t y) { return x * y; });
@@ -234,7 +234,7 @@ static void runIntegers(Warp &warp, const Step &step) {
 /// Single bits: the number of bits set in both, or in exactly one.
 static void runBits(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
-  const auto p = detailOf<Product>(step);
+  const auto p = unpackDetail<Product>(step);
   uint32_t a[maxRows][maxK], b[maxK][8];
   gatherOperands<uint32_t>(warp, warp.list(step), p, 1, [](Element, uint32_t word, int) { return word; }, a, b);
   sumIntegers(warp, step, p, p.K / 32, a, b,

@@ -17,7 +17,7 @@
 namespace kiln::simulator {
 
 /// The address of the lowest element: dimensions of negative strides begin at their last index.
-static uint64_t lowestOf(const NamedView &view) {
+static uint64_t lowestAddress(const NamedView &view) {
   int64_t offset = 0;
   for (size_t dim = 0; dim < view.extents.size(); ++dim)
     offset += std::max<int64_t>(view.extents[dim] - 1, 0) * std::min<int64_t>(view.strides[dim], 0);
@@ -36,15 +36,15 @@ static std::vector<size_t> byStride(const NamedView &view) {
 /// The indices of the element at an address. `isOpen`: the first dimension in memory may have any index. Nothing
 /// if the address is that of no element.
 static std::optional<Shape> indicesOf(const NamedView &view, uint64_t address, bool isOpen) {
-  const auto distance = static_cast<int64_t>(address - lowestOf(view));
-  const auto floorOf = [](int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); };
-  int64_t rest = floorOf(distance, bytesOf(view.type));
+  const auto distance = static_cast<int64_t>(address - lowestAddress(view));
+  const auto floorDivide = [](int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); };
+  int64_t rest = floorDivide(distance, bytesOf(view.type));
   Shape indices(view.extents.size(), 0);
   for (const size_t dim : byStride(view)) {
     const int64_t stride = std::abs(view.strides[dim]);
     if (stride == 0) // of a repeated dimension: all its indices are one element
       continue;
-    indices[dim] = floorOf(rest, stride);
+    indices[dim] = floorDivide(rest, stride);
     rest -= indices[dim] * stride;
     if (!std::exchange(isOpen, false) && (indices[dim] < 0 || indices[dim] >= view.extents[dim]))
       return {};
@@ -77,7 +77,7 @@ std::string ViewNames::textOutside(uint64_t address) const {
     int64_t count = 1;
     for (size_t dim = 0; dim < view.extents.size(); ++dim)
       count += std::max<int64_t>(view.extents[dim] - 1, 0) * std::abs(view.strides[dim]);
-    const uint64_t begin = lowestOf(view), end = begin + static_cast<uint64_t>(count * bytesOf(view.type));
+    const uint64_t begin = lowestAddress(view), end = begin + static_cast<uint64_t>(count * bytesOf(view.type));
     const uint64_t distance = address < begin ? begin - address : address - std::min(address, end);
     if (distance < least) {
       least = distance;

@@ -194,11 +194,11 @@ void printFormatted(Warp &warp, const Step &step) {
   forEachLane(warp, [&](int lane) {
     const auto parameter = [&](uint32_t offset) {
       uint64_t value = 0;
-      std::memcpy(&value, warp.localOf(lane) + warp.path.local + offset, sizeof(value));
+      std::memcpy(&value, warp.localMemoryOf(lane) + warp.path.local + offset, sizeof(value));
       return value;
     };
     const int32_t result = printLane(warp, step, lane, parameter(step.slots[1]), parameter(step.slots[2]));
-    std::memcpy(warp.localOf(lane) + warp.path.local + step.slots[0], &result, sizeof(result));
+    std::memcpy(warp.localMemoryOf(lane) + warp.path.local + step.slots[0], &result, sizeof(result));
     std::memset(warp.localWritten(lane) + warp.path.local + step.slots[0], 1, sizeof(result));
   });
 }

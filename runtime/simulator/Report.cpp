@@ -236,7 +236,7 @@ struct Bar {
 } // namespace
 
 /// The bars of the lines with the largest excess.
-static std::vector<Bar> barsOf(const Program &program, const Metrics &metrics) {
+static std::vector<Bar> makeBars(const Program &program, const Metrics &metrics) {
   std::vector<Row> rows = gatherRows(program, metrics);
   std::erase_if(rows, [](const Row &row) { return row.all.total.wavefronts + row.all.total.sectors == 0; });
   const auto lost = [](const Row &row) {
@@ -258,7 +258,7 @@ static std::vector<Bar> barsOf(const Program &program, const Metrics &metrics) {
 }
 
 std::string reportPicture(const Program &program, const Metrics &metrics) {
-  const std::vector<Bar> bars = barsOf(program, metrics);
+  const std::vector<Bar> bars = makeBars(program, metrics);
   const std::string title = fmt::format("{}: lines by what they lose (orange) of shared memory's wavefronts (blue) and "
                                         "global memory's sectors (green)",
                                         program.name);

@@ -76,7 +76,7 @@ template <class Function> void Shadow::forCells(char *at, uint32_t bytes, Functi
 
 static uint16_t shortLine(int line) { return static_cast<uint16_t>(line <= 0xffff ? line : 0); }
 
-Glance Shadow::glanceOf(int warp, AccessKind kind, uint16_t line) const {
+Glance Shadow::makeGlance(int warp, AccessKind kind, uint16_t line) const {
   return {.seen = order.seenBy(warp),
           .now = order.stampOf(warp),
           .first = order.firstAgent(),
@@ -131,7 +131,7 @@ Shadow::Visit Shadow::visitOf(const Accesses &a) {
 void Shadow::access(const Accesses &a) {
   const int warp = a.warp.index;
   const bool strong = isStrong(a.kind);
-  Glance glance = glanceOf(warp, a.kind, shortLine(a.warp.place(a.step).line));
+  Glance glance = makeGlance(warp, a.kind, shortLine(a.warp.place(a.step).line));
   const uint32_t agent = readerOf(static_cast<uint32_t>(warp)) & ~allOfThem;
   HeldPage held(global); // adjacent lanes usually use the same page
   const auto windowOf = [&](char *at) -> Window {
@@ -483,7 +483,7 @@ void Shadow::endRead(int agent, int lane, char *at, uint32_t bytes) {
 // Rows without a finding take the fast path. The last fenced write is remembered, because most rows have one writer.
 void Shadow::beginReads(Warp &warp, const Step &step, const std::vector<uint32_t> &rows) {
   const uint32_t self = readerOf(static_cast<uint32_t>(warp.index)) & ~allOfThem;
-  Glance glance = glanceOf(warp.index, AccessKind::read, shortLine(warp.place(step).line));
+  Glance glance = makeGlance(warp.index, AccessKind::read, shortLine(warp.place(step).line));
   glance.floor = order.floorOf(warp.index);
   Epoch fenced; // known to be fenced
   for (const uint32_t place : rows) {

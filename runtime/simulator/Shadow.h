@@ -143,7 +143,7 @@ private:
   template <class Function> void forCells(char *at, uint32_t bytes, Function function);
   static Visit visitOf(const Accesses &accesses);
   Row *rowAt(const char *at, uint32_t bytes);
-  Glance glanceOf(int warp, AccessKind kind, uint16_t line) const;
+  Glance makeGlance(int warp, AccessKind kind, uint16_t line) const;
   void visit(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at);
   void visitPart(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at);
   void checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at);

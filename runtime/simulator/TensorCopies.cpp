@@ -46,7 +46,7 @@ static std::optional<TensorMap> mapOf(Warp &warp, const Step &step, int lane, co
                               "fence.proxy.tensormap",
                               addressOf(warp, operand, lane)));
   }
-  std::string fault = faultOf(map);
+  std::string fault = findFault(map);
   if (fault.empty() && static_cast<size_t>(map.rank()) != rank)
     fault = fmt::format("expected a tensor map of rank {}, but got {}", rank, map.rank());
   if (fault.empty())

@@ -58,7 +58,7 @@ static std::string faultOfDimension(const TensorMap &map, int i) {
   return {};
 }
 
-std::string faultOf(const TensorMap &map) {
+std::string findFault(const TensorMap &map) {
   if (map.mark != TensorMap::markOfMap)
     return "expected a tensor map, but got other bytes";
   if (map.rank() > maxTensorRank)
@@ -107,7 +107,7 @@ TensorMap makeTensorMap(const TensorMapDescription &description) {
   for (size_t i = 0; i < rank; ++i)
     map.elementStrides[i] = static_cast<uint8_t>(
         description.elementStrides.empty() ? 1 : std::min<uint32_t>(description.elementStrides[i], 255));
-  if (const std::string fault = faultOf(map); !fault.empty())
+  if (const std::string fault = findFault(map); !fault.empty())
     throw Error(fmt::format("tensor map: {}", fault));
   return map;
 }

@@ -79,7 +79,7 @@ struct TensorMapDescription {
 /// The map of a description; throws Error where the driver would refuse it.
 TensorMap makeTensorMap(const TensorMapDescription &description);
 /// The error in a map, or an empty text: the conditions of cuTensorMapEncodeTiled.
-std::string faultOf(const TensorMap &map);
+std::string findFault(const TensorMap &map);
 
 /// Bytes of a box that are contiguous in shared memory and in the array.
 struct BoxRun {

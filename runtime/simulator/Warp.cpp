@@ -51,7 +51,7 @@ void Warp::growLocal(uint32_t bytes) {
   const uint32_t stride = std::max(bytes, localStride + localStride / 2);
   std::vector<char> grown(size_t{2} * stride * lanesOfWarp); // the bytes, then whether they are initialised
   for (int row = 0; row < 2 * lanesOfWarp && localStride; ++row)
-    std::memcpy(grown.data() + static_cast<size_t>(row) * stride, localOf(row), localStride);
+    std::memcpy(grown.data() + static_cast<size_t>(row) * stride, localMemoryOf(row), localStride);
   localMemory = std::move(grown);
   localStride = stride;
 }

@@ -146,9 +146,9 @@ public:
     return placeBefore(waiting, runsAgain ? 0 : 1);
   }
   /// The local memory of a lane.
-  char *localOf(int lane) { return localMemory.data() + static_cast<size_t>(lane) * localStride; }
+  char *localMemoryOf(int lane) { return localMemory.data() + static_cast<size_t>(lane) * localStride; }
   /// For each byte of local memory whether it was written.
-  char *localWritten(int lane) { return localOf(lane + lanesOfWarp); }
+  char *localWritten(int lane) { return localMemoryOf(lane + lanesOfWarp); }
   uint32_t localBytes() const { return localStride; }
   /// Grows local memory so that a called function has it up to `bytes` beyond the caller's. Pointers into it change.
   /// Lanes with too deep calls are reported and exit.

@@ -52,7 +52,7 @@ static std::vector<size_t> replaceTensorMaps(const cuda::Driver &driver, std::ve
   for (size_t at = 0; at + sizeof(TensorMap) <= bytes.size(); at += alignof(TensorMap)) {
     TensorMap map;
     std::memcpy(static_cast<void *>(&map), &bytes[at], sizeof map);
-    if (map.mark != TensorMap::markOfMap || !faultOf(map).empty())
+    if (map.mark != TensorMap::markOfMap || !findFault(map).empty())
       continue;
     std::array<uint32_t, simulator::maxTensorRank> steps{};
     std::copy(map.elementStrides.begin(), map.elementStrides.end(), steps.begin());
