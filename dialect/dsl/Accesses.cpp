@@ -79,7 +79,7 @@ static bool enterSlices(Call &call, const View &view, Place &place) {
 
 /// The subscripts of `view` and of the dimensions fixed by select(). Reports an error and returns none if they do not
 /// fit.
-static std::optional<Place> placeOf(Call &call, const View &view, const Offsets &at) {
+static std::optional<Place> resolvePlace(Call &call, const View &view, const Offsets &at) {
   const int rank = view.rank();
   if (static_cast<int>(at.size()) != rank)
     return call.expected() << rank << (rank == 1 ? " offset" : " offsets") << " for a view of rank " << rank
@@ -249,7 +249,7 @@ static Shape resultShape(const Place &place, Shape shape) {
 }
 
 static Tile read(Call &call, const View &view, const Offsets &at, const Shape &shape, const LoadOptions &how) {
-  const auto place = placeOf(call, view, at);
+  const auto place = resolvePlace(call, view, at);
   if (!place || !checkBlocks(call, *place, shape, "; leave out extents of 1") || !call.checkShape(shape) ||
       !checkPadding(call, how.padding, view.type()))
     return call.poison();
@@ -281,7 +281,7 @@ Tile load(View view, Offsets at, TileExtents shape, Padding padding, Loc loc) {
 
 Tile atomic_load(View view, Offsets at, TileExtents shape, Order order, AtomicOptions how, Loc loc) {
   Call call("atomic_load", loc);
-  const auto place = placeOf(call, view, at);
+  const auto place = resolvePlace(call, view, at);
   if (!place || !checkBlocks(call, *place, shape, "; leave out extents of 1") || !call.checkShape(shape))
     return call.poison();
   if (order != Order::relaxed && order != Order::acquire)
@@ -335,7 +335,7 @@ static std::optional<Written> written(Call &call, const View &view, const Offset
   bool isPoison = false;
   for (const At *value : values)
     isPoison |= !result.values.emplace_back(storedValue(call, view, *value));
-  auto place = placeOf(call, view, at);
+  auto place = resolvePlace(call, view, at);
   if (isPoison || !place)
     return {};
   for (mlir::Value value : result.values) {

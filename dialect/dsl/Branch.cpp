@@ -106,7 +106,7 @@ static void branchWithoutSides(Tracer &tracer, Loc loc, mlir::Value condition, c
   SmallVector<kiln::Type> elements;
   for (auto &[position, type, isUnsigned] : outcome.changed) {
     types.push_back(type);
-    const auto element = static_cast<kiln::Type>(*tile::numberOf(getElementTypeOrSelf(type)));
+    const auto element = static_cast<kiln::Type>(*tile::typeNumber(getElementTypeOrSelf(type)));
     elements.push_back(isUnsigned ? unsignedOf(element) : element);
     changed.push_back(&tracer.cellAt(position));
   }

@@ -7,7 +7,7 @@ using namespace mlir;
 namespace kiln {
 
 /// x as a tile of rank 1 or more, and the nonnegative axis. Reports an error and returns none if there is no such axis.
-static std::optional<std::pair<Tile, int>> alongOf(const char *name, const At &x, int axis) {
+static std::optional<std::pair<Tile, int>> withAxis(const char *name, const At &x, int axis) {
   Call call(name, x.loc);
   mlir::Value value = call.value(x);
   const auto at = value ? axisOf(call, value, axis) : std::nullopt;
@@ -49,7 +49,7 @@ Tile extract(At x, Shape begin, TileExtents shape, Shape steps) {
 }
 
 Tile flip(At x, int axis) {
-  const auto along = alongOf("flip", x, axis);
+  const auto along = withAxis("flip", x, axis);
   if (!along)
     return poisonOf("flip", x.loc);
   const auto &[tile, at] = *along;
@@ -61,7 +61,7 @@ Tile flip(At x, int axis) {
 }
 
 std::array<Tile, 2> split(At x) {
-  const auto along = alongOf("split", x, -1);
+  const auto along = withAxis("split", x, -1);
   if (!along || along->first.extent(-1, x.loc) != 2) {
     Call call("split", x.loc);
     if (along)
@@ -129,7 +129,7 @@ Tile concat(const std::vector<At> &parts, int axis, Loc loc) {
   std::vector<Tile> tiles;
   int along = 0;
   for (const At &part : parts) {
-    const auto found = alongOf("concat", at(call.result(call.value(part))), axis);
+    const auto found = withAxis("concat", at(call.result(call.value(part))), axis);
     if (!found)
       return call.poison();
     tiles.push_back(found->first);

@@ -12,7 +12,7 @@ namespace kiln {
 
 Type elementOf(mlir::Value value) { return Tracer::current().elementOf(value); }
 
-Type totalOf(Type type) {
+Type accumulatorType(Type type) {
   if (type == boolean || bytesOf(type) < bytesOf(i32))
     return isUnsigned(type) ? u32 : i32;
   return type;

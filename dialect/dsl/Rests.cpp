@@ -16,7 +16,7 @@ using namespace mlir;
 namespace kiln {
 
 /// A hint how a tile keeps its type and shape. Empty if the cure is not known.
-static std::string cureOf(mlir::Value before, mlir::Value now) {
+static std::string hintFor(mlir::Value before, mlir::Value now) {
   const Shape shape = shapeOf(now);
   if (shape == shapeOf(before))
     return "; use cast(), or begin with that type";
@@ -33,7 +33,7 @@ bool checkChange(Tracer &tracer, const FrameCell &cell, mlir::Value now, const c
     return true;
   auto diagnostic = mlir::emitError(now.getLoc());
   diagnostic << "a tile that a " << body << " changes must keep its type and shape " << describe(cell.before)
-             << ", but got " << describe(now) << cureOf(cell.before, now);
+             << ", but got " << describe(now) << hintFor(cell.before, now);
   diagnostic.attachNote(tracer.at(cell.declared)) << "declared here";
   tracer.fail();
   return false;
@@ -56,7 +56,7 @@ static bool isHandedOn(Body around, Leave kind) {
 }
 
 /// Whether the body was left in any way.
-static mlir::Value anyOf(Tracer &tracer, Location loc, const Leaves &leaves) {
+static mlir::Value anyLeave(Tracer &tracer, Location loc, const Leaves &leaves) {
   mlir::Value left;
   for (Leave kind : everyLeave)
     if (mlir::Value flag = leaves[kind])
@@ -66,7 +66,7 @@ static mlir::Value anyOf(Tracer &tracer, Location loc, const Leaves &leaves) {
 
 void Tracer::leave(const Leaves &leaves, Loc loc) {
   checkNesting(loc);
-  mlir::Value left = anyOf(*this, at(loc), leaves);
+  mlir::Value left = anyLeave(*this, at(loc), leaves);
   open(Body::rest, loc);
   innermost().left = left;
   innermost().leaves = leaves;

@@ -129,7 +129,7 @@ Tile cast(At x, Type type, Rounding rounding) {
 
 /// The distance of x from the truncated number, in units of 2^-32 of the distance to the next number. It is below 2^32,
 /// except for x above the largest number. NaN if x is NaN.
-static Tile fractionOf(const Line &at, const Tile &x, const Tile &word, Type type) {
+static Tile droppedFraction(const Line &at, const Tile &x, const Tile &word, Type type) {
   const Type from = x.type(at.loc);
   const auto sizeAt = [&](int offset) { return abs(at(cast(at(bitcast(at(at(word) + at(offset)), type)), from))); };
   const Tile low = sizeAt(0), next = sizeAt(1), before = sizeAt(-1), size = abs(at(x));
@@ -162,7 +162,7 @@ Tile stochastic_round(At x, Type type, At bits) {
     const Tile fraction = bitcast(at(at(bitcast(at(real), u32)) << at(16)), u32);
     return finished(at, real, low, at(chance) < at(fraction), type);
   }
-  const Tile fraction = fractionOf(at, real, low.word, type), whole = cast(at(fraction), u32);
+  const Tile fraction = droppedFraction(at, real, low.word, type), whole = cast(at(fraction), u32);
   const Tile isBeyond = at(fraction) >= at(0x1p32), isChosen = at(chance) < at(whole);
   return finished(at, real, low, at(isBeyond) | at(isChosen), type);
 }

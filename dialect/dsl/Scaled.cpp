@@ -91,7 +91,7 @@ static Tile repeated(const Line &at, const Tile &x, size_t axis, int64_t count) 
 
 /// A scale as bf16, which represents every f8e4m3 exactly. A u8 scale s is 2^(s − 127): s becomes bf16's exponent bits,
 /// except that 0 becomes a denormal and 255 NaN.
-static Tile numberOf(const Line &at, const Tile &scale) {
+static Tile scaleAsBf16(const Line &at, const Tile &scale) {
   if (scale.type(at.loc) == f8e4m3)
     return cast(at(scale), bf16);
   const Tile s = cast(at(scale), i16);
@@ -120,7 +120,7 @@ static Tile scaled(const Line &at, const Factor &factor) {
   const Tile elements = isPacked ? unpacked(at, factor.elements, factor.axis) : cast(at(factor.elements), bf16);
   if (!factor.scales)
     return elements;
-  return at(elements) * at(repeated(at, numberOf(at, *factor.scales), factor.axis, factor.length));
+  return at(elements) * at(repeated(at, scaleAsBf16(at, *factor.scales), factor.axis, factor.length));
 }
 
 /// Both operands as bf16. Reports an error and returns none if one is wrong.

@@ -34,7 +34,7 @@ static Tile scanBy(const char *name, tile::ReduceKind kind, const At &x, int axi
   if (isBitwise && isFloat(from))
     return call.expected() << "integers or booleans, but got " << describe(value) << "; use bitcast()";
   if (isTotal && !isFloat(from))
-    value = call.cast(value, totalOf(from));
+    value = call.cast(value, accumulatorType(from));
   else if (from == boolean)
     value = call.cast(value, i8);
   const bool compares = kind == ReduceKind::Max || kind == ReduceKind::Min;
@@ -123,7 +123,7 @@ static bool checkCells(Call &call) {
 
 /// The results of the function on two states, which have a scalar for each tile. Reports an error and returns an empty
 /// list if they have other types.
-static SmallVector<mlir::Value> callOf(Call &call, const detail::Combine &combine, ArrayRef<mlir::Value> states) {
+static SmallVector<mlir::Value> callCombine(Call &call, const detail::Combine &combine, ArrayRef<mlir::Value> states) {
   const size_t count = states.size() / 2;
   std::vector<Tile> earlier, later;
   for (auto [number, state] : llvm::enumerate(states))
@@ -178,7 +178,7 @@ static Block *traceFunction(Call &call, const detail::Combine &combine, ArrayRef
           call.of(elementOf(tile), body->addArgument(getElementTypeOrSelf(tile.getType()), call.location)));
   SmallVector<mlir::Value> results;
   try {
-    results = callOf(call, combine, states);
+    results = callCombine(call, combine, states);
   } catch (...) {
     tracer.discard(depth);
     throw;

@@ -251,7 +251,7 @@ static mlir::Value reduceAxes(Call &call, tile::ReduceKind kind, mlir::Value val
   const bool isSeveral = axes.size() > 1, isTotal = kind == ReduceKind::Sum || kind == ReduceKind::Product;
   // Booleans are compared as 0 and 1; sums and products of small integers need more bits.
   if (isTotal && !isFloat(from))
-    value = call.cast(value, totalOf(from));
+    value = call.cast(value, accumulatorType(from));
   else if (from == boolean)
     value = call.cast(value, i8);
   else if (isTotal && isSeveral && isFloat(from))
@@ -332,7 +332,7 @@ static std::optional<Type> checkFactors(Call &call, mlir::Value a, mlir::Value b
   mlir::Type type = tile::sumTypeOf(getElementTypeOrSelf(a.getType()));
   if (!type)
     return call.expected() << "operands of type " << tile::dotOperands << " or u8, but got " << nameOf(elementOf(a));
-  return static_cast<Type>(*tile::numberOf(type));
+  return static_cast<Type>(*tile::typeNumber(type));
 }
 
 /// The shape of the product.

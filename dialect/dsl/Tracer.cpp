@@ -115,7 +115,7 @@ mlir::Value Tracer::held(const Tile &tile) {
 }
 
 kiln::Type Tracer::elementOf(mlir::Value value) const {
-  const auto type = static_cast<kiln::Type>(*tile::numberOf(getElementTypeOrSelf(value.getType())));
+  const auto type = static_cast<kiln::Type>(*tile::typeNumber(getElementTypeOrSelf(value.getType())));
   return unsignedValues.contains(value) ? unsignedOf(type) : type;
 }
 

@@ -388,7 +388,7 @@ Operands unify(Call &call, llvm::ArrayRef<const At *> operands);
 std::optional<Shape> broadcastShape(const Shape &a, const Shape &b);
 
 /// The accumulator type of sums of integers and booleans: at least 32 bits.
-Type totalOf(Type type);
+Type accumulatorType(Type type);
 /// `axis` counted from the front; nothing, reported, if the tile has no such axis.
 std::optional<int64_t> axisOf(Call &call, mlir::Value tile, int axis);
 /// The mask for a tile of `shape`; the operation has shape `full`. Null if all elements are accessed; nothing,

@@ -35,7 +35,7 @@ Type typeNumbered(MLIRContext *context, unsigned number) {
   return {};
 }
 
-std::optional<unsigned> numberOf(Type type) {
+std::optional<unsigned> typeNumber(Type type) {
   // Called for each function call of a traced kernel, so it does not access the context.
   const auto integer = dyn_cast<IntegerType>(type);
   const unsigned width = integer && integer.isSignless() ? integer.getWidth() : 0;

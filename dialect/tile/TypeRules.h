@@ -13,7 +13,7 @@ namespace kiln::tile {
 
 /// The number of an element type in the list of ElementTypes.def, as in kiln::Type. An integer has the number of the
 /// signed type. Nothing for another type.
-std::optional<unsigned> numberOf(mlir::Type type);
+std::optional<unsigned> typeNumber(mlir::Type type);
 /// The element type of a number in that list.
 mlir::Type typeNumbered(mlir::MLIRContext *context, unsigned number);
 

@@ -54,7 +54,7 @@ void distribute(ThreadCode &code, simt::PrintOp op) {
   put(code.held(op.getProgram()), offsetof(abi::GpuLine, program));
   put(code.i32(op.getLabel()), offsetof(abi::GpuLine, label));
   const auto number = op->getAttrOfType<IntegerAttr>("tile.element"); // if MLIR's type is ambiguous
-  put(code.i32(number ? number.getInt() : *tile::numberOf(element)), offsetof(abi::GpuLine, type));
+  put(code.i32(number ? number.getInt() : *tile::typeNumber(element)), offsetof(abi::GpuLine, type));
   put(code.i32(op.getShape().size()), offsetof(abi::GpuLine, rank));
   put(code.i32(bytes), offsetof(abi::GpuLine, bytes));
   for (const auto [dim, extent] : llvm::enumerate(op.getShape()))

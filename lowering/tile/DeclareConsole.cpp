@@ -50,7 +50,7 @@ int64_t textNumber(Operation *op, StringRef attribute) {
 static int64_t elementNumber(tile::PrintOp op) {
   if (auto number = op->getAttrOfType<IntegerAttr>("tile.element"))
     return number.getInt();
-  const int64_t number = *tile::numberOf(getElementTypeOrSelf(op.getValue().getType()));
+  const int64_t number = *tile::typeNumber(getElementTypeOrSelf(op.getValue().getType()));
   return tile::isUnsigned(op) ? number + 1 : number; // it follows the signed one
 }
 

@@ -28,7 +28,7 @@ namespace kiln::lowering {
 #define GEN_PASS_DEF_VERIFYKERNELS
 #include "lowering/Passes.h.inc"
 
-static bool isElement(Type type) { return tile::numberOf(type).has_value(); }
+static bool isElement(Type type) { return tile::typeNumber(type).has_value(); }
 
 /// Whether a kernel argument may have this type: strided memory of rank 1 to 5 without an offset.
 static bool isView(Type type) {
