@@ -97,9 +97,9 @@ TEST(PipeModelTest, OtherPipes) {
 
 // An access issued n iterations ahead has the time of n iterations; only the rest of its latency is exposed.
 TEST(PipeModelTest, Exposed) {
-  EXPECT_EQ(exposedOf(262, 0, 100), 262);
-  EXPECT_EQ(exposedOf(262, 1, 100), 162);
-  EXPECT_EQ(exposedOf(262, 2, 200), 0);
+  EXPECT_EQ(exposedLatency(262, 0, 100), 262);
+  EXPECT_EQ(exposedLatency(262, 1, 100), 162);
+  EXPECT_EQ(exposedLatency(262, 2, 200), 0);
 }
 
 // Each limit of an A100's SM: warps get registers in units of 256, and shared memory in units of 128 bytes plus a

@@ -19,7 +19,7 @@ struct SampleTest : testing::Test {
   }
   Sample sample(const Plan &plan, int programs = 4) {
     const std::vector<char> code = codeOf(*device, plan.launches[0]);
-    return sampleOf(*device, plan.launches[0], {code.begin(), code.end()}, memory, nullptr, programs);
+    return takeSample(*device, plan.launches[0], {code.begin(), code.end()}, memory, nullptr, programs);
   }
 
   simulator::Memory memory;

@@ -135,13 +135,13 @@ static int numberIn(const std::string &text, const char *pattern) {
 int bench::registersOf(const Assembly &kernel) { return numberIn(kernel.output, R"(Used (\d+) registers)"); }
 int bench::spillBytesOf(const Assembly &kernel) { return numberIn(kernel.output, R"((\d+) bytes spill)"); }
 
-bool bench::isWarnedOf(const Assembly &kernel) {
+bool bench::hasWarning(const Assembly &kernel) {
   return kernel.output.find("warning") != std::string::npos || kernel.output.find("error") != std::string::npos;
 }
 
-std::string bench::complaintOf(const Assembly &kernel) {
+std::string bench::findProblem(const Assembly &kernel) {
   static const std::regex open(R"((add|sub|mul)(\.ftz)?\.(f32|f64|f16|bf16)\S*\s)");
-  if (isWarnedOf(kernel))
+  if (hasWarning(kernel))
     return kernel.output;
   if (const int bytes = spillBytesOf(kernel))
     return fmt::format("{} bytes of spills", bytes);

@@ -38,10 +38,10 @@ void assemble(std::vector<Assembly> &all, const std::string &ptxas, const std::s
 int registersOf(const Assembly &kernel);
 int spillBytesOf(const Assembly &kernel);
 /// Whether ptxas reports a warning or an error.
-bool isWarnedOf(const Assembly &kernel);
+bool hasWarning(const Assembly &kernel);
 /// The problem of a kernel, empty if there is none: a warning, a spill, or an operation without a rounding mode in PTX,
 /// which ptxas may fuse with another one.
-std::string complaintOf(const Assembly &kernel);
+std::string findProblem(const Assembly &kernel);
 
 // --- Machine code (sass.cc) -----------------------------------------------------------------------------------------
 

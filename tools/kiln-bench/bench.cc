@@ -160,7 +160,7 @@ static std::vector<uint16_t> someNumbers(int64_t bytes) {
   return numbers;
 }
 
-Space spaceOf(const Setting &setting, std::vector<std::unique_ptr<Tensor>> &held, bool zeroed) {
+Space makeSpace(const Setting &setting, std::vector<std::unique_ptr<Tensor>> &held, bool zeroed) {
   static constexpr int64_t large = 1 << 20;
   const auto allocate = [&held, &setting, numbers = someNumbers(zeroed ? 0 : large)](int64_t bytes) {
     held.push_back(std::make_unique<Tensor>(setting.device, i8, Shape{std::max<int64_t>(1, bytes)}));

@@ -185,7 +185,7 @@ Tensor zeroTensor(const Setting &setting, const Shape &extents, Type type = Type
 
 /// A space in the device's memory; `held` owns the tensors. With `zeroed` they are zeros. Otherwise large tensors have
 /// random numbers, because a GPU multiplies zeros faster; tokens and records are zeros.
-Space spaceOf(const Setting &setting, std::vector<std::unique_ptr<Tensor>> &held, bool zeroed = true);
+Space makeSpace(const Setting &setting, std::vector<std::unique_ptr<Tensor>> &held, bool zeroed = true);
 
 /// Adds a row for each kernel, the longest first: its milliseconds, and their fraction of `all`, the milliseconds of
 /// `whole`.
@@ -214,8 +214,8 @@ struct PeerProduct {
 };
 /// The product by oneDNN. None if the device does not use host memory, if oneDNN does not multiply the type on this
 /// machine, or if kiln-bench was built without oneDNN.
-std::optional<Contender> peerOf(const Setting &setting, const PeerProduct &product, const Tensor &a, const Tensor &b,
-                                Tensor &c);
+std::optional<Contender> oneDnnContender(const Setting &setting, const PeerProduct &product, const Tensor &a,
+                                         const Tensor &b, Tensor &c);
 /// Sets the number of threads of oneDNN.
 void setPeerThreads(int threads);
 

@@ -135,7 +135,7 @@ static void measureStepCompile(bench::Setting &setting, const FreshCache &cache)
 void bench::benchCompile(Setting &setting) {
   FreshCache cache;
   std::vector<std::unique_ptr<Tensor>> held;
-  Operands make(spaceOf(setting, held));
+  Operands make(makeSpace(setting, held));
   setting.report.section("compile times, cold and from the disk");
   const Plan plan = kernelPlans(
       setting.target(), f32, {.N = B * T, .T = T, .losses = B * T, .activations = 1 << 20, .weights = 1 << 20}, make);

@@ -55,7 +55,7 @@ static void measureAttention(bench::Setting &setting, int64_t B, int64_t T) {
 
   std::vector<bench::Contender> contenders = {attention.forward, attention.backward,
                                               bench::Runner(setting, planMatmul(target, Layout::nn, a, b, c))};
-  const auto peer = bench::peerOf(setting, {false, false, size, size, size}, a, b, peerC);
+  const auto peer = bench::oneDnnContender(setting, {false, false, size, size, size}, a, b, peerC);
   if (peer)
     contenders.push_back(*peer);
   std::optional<AttentionPasses> wide;
@@ -156,7 +156,7 @@ void bench::benchLayerNorm(Setting &setting) {
     sizes = {.N = 256, .T = 64, .losses = 16, .activations = 1 << 16, .weights = 1 << 20};
   for (const auto plans : {rowPlans, flatPlans}) {
     std::vector<std::unique_ptr<Tensor>> held;
-    Operands make(spaceOf(setting, held, /*zeroed=*/false));
+    Operands make(makeSpace(setting, held, /*zeroed=*/false));
     for (const KernelPlan &each : plans(setting.target(), setting.type, sizes, make)) {
       if (each.bytes == 0)
         continue;

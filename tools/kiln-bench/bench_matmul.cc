@@ -109,7 +109,7 @@ static void measureProduct(bench::Setting &setting, const Product &p, Ratios &ra
   Tensor peerC = bench::zeroTensor(setting, {p.M, p.N}, own.c.type());
   std::vector<bench::Contender> contenders = {bench::Runner(setting, planOf(setting, p, own.a, own.b, own.c))};
   std::vector<const char *> names = {"kiln"};
-  if (const auto peer = bench::peerOf(setting, peerProduct(p), own.a, own.b, peerC)) {
+  if (const auto peer = bench::oneDnnContender(setting, peerProduct(p), own.a, own.b, peerC)) {
     contenders.push_back(*peer);
     names.push_back("onednn");
   }
@@ -178,7 +178,7 @@ static void measureErrors(bench::Setting &setting) {
       Tensor peerC = bench::zeroTensor(setting, {p.M, p.N}, own.c.type());
       bench::Runner(setting, planOf(setting, p, own.a, own.b, own.c))();
       bench::Row row{.shape = p.text(), .metric = "max_error", .value = largestError(p, own.a, own.b, own.c)};
-      if (const auto peer = bench::peerOf(setting, peerProduct(p), own.a, own.b, peerC)) {
+      if (const auto peer = bench::oneDnnContender(setting, peerProduct(p), own.a, own.b, peerC)) {
         (*peer)();
         row.peer = "onednn";
         row.peerValue = largestError(p, own.a, own.b, peerC);

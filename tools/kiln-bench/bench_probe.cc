@@ -29,7 +29,7 @@ struct Probe {
 /// The probes of one part, whose operands live as long as they do.
 class Probes {
 public:
-  explicit Probes(Setting &setting) : make(spaceOf(setting, held, /*zeroed=*/false)), setting(setting) {}
+  explicit Probes(Setting &setting) : make(makeSpace(setting, held, /*zeroed=*/false)), setting(setting) {}
 
   void add(Probe probe) { all.push_back(std::move(probe)); }
   void measure() const;
@@ -90,7 +90,7 @@ static void probeStep(Setting &setting) {
   const Gpt2Config model = setting.quick ? tinyModel(setting.type) : config124M(setting.type);
   std::vector<std::unique_ptr<Tensor>> held;
   for (const Problem &problem :
-       stepProblems(setting.target(), model, setting.quick ? 2 : 8, spaceOf(setting, held, false)))
+       stepProblems(setting.target(), model, setting.quick ? 2 : 8, makeSpace(setting, held, false)))
     probes.add({"step", problem.name, {{problem.launch}, problem.workspaceBytes}});
   probes.measure();
 }

@@ -63,7 +63,7 @@ static std::vector<Json> showRows(Setting &setting, const std::string &title, co
                                   std::span<const Column> columns, const nlohmann::json &peers = {}) {
   std::vector<Json> shown;
   for (const StaticRow &row : rows) {
-    shown.push_back(jsonOf(row, peerOf(peers, row.problem, numberOfGpu(setting))));
+    shown.push_back(jsonOf(row, findPeer(peers, row.problem, numberOfGpu(setting))));
     setting.report.addObject(shown.back().dump());
   }
   writeResult(fmt::format("\n{}\n{}", title, tableOf(shown, columns)));
@@ -108,7 +108,7 @@ static bool isReal(const Device &device) { return device.name().starts_with("cud
 /// Times each launch on the device, with its own memory.
 static void measureRows(Setting &setting, const Gpt2Config &model, std::vector<StaticRow> &rows) {
   std::vector<std::unique_ptr<Tensor>> held;
-  const Space space = spaceOf(setting, held, /*zeroed=*/false);
+  const Space space = makeSpace(setting, held, /*zeroed=*/false);
   const std::vector<Problem> problems = stepProblems(setting.target(), model, sequences, space);
   for (size_t i = 0; i < rows.size(); ++i)
     if (rows[i].error.empty())
@@ -233,7 +233,7 @@ static std::string assembleAll(Setting &setting, const Instruments &instruments,
   std::erase_if(rows,
                 [&](const StaticRow &row) { return row.error.empty() && !known.insert(row.assembly.ptx).second; });
   for (const StaticRow &row : rows)
-    if (const std::string complaint = row.error.empty() ? complaintOf(row.assembly) : row.error; !complaint.empty())
+    if (const std::string complaint = row.error.empty() ? findProblem(row.assembly) : row.error; !complaint.empty())
       complaints += fmt::format("\n  {}: {} ({}): {}", title, row.problem.name, row.problem.launch.config, complaint);
   showRows(setting, title, rows, ptxasColumns);
   return complaints;

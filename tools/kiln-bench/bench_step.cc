@@ -161,7 +161,7 @@ void bench::benchStep(Setting &setting) {
 
 static void measureToken(bench::Setting &setting, const Gpt2Config &config, int64_t texts) {
   std::vector<std::unique_ptr<Tensor>> held;
-  bench::Operands make(bench::spaceOf(setting, held));
+  bench::Operands make(bench::makeSpace(setting, held));
   const Plan plan = bench::tokenPlan(setting.target(), config, texts, make);
   const Tensor workspace(setting.device, i8, {std::max<int64_t>(1, plan.workspaceBytes)});
   const PreparedPlan token = prepare(*setting.device, plan, workspace);

@@ -263,7 +263,7 @@ static void measureMoves(Setting &setting, Type type, const std::vector<Move> &m
       {"pairs", N / 2}, {"sums", N / 768}, {"wide", N / 512}, {"narrow", N / 128}, {"points", N / 768 * 256}};
   for (const Move &move : moves) {
     std::vector<std::unique_ptr<Tensor>> held;
-    Operands make(spaceOf(setting, held));
+    Operands make(makeSpace(setting, held));
     const std::vector<Arg> args = make.of(move.kernel, extents, type, move.content);
     int64_t bytes = 0;
     for (const Arg &arg : args)
@@ -287,7 +287,7 @@ static void measureTakes(Setting &setting) {
                                     {"x (N)", "positions (N) i32", "y (N)"});
   for (const int64_t count : {int64_t(1) << 11, int64_t(1) << 20}) {
     std::vector<std::unique_ptr<Tensor>> held;
-    Operands make(spaceOf(setting, held));
+    Operands make(makeSpace(setting, held));
     // A permutation of [0, count): count is a power of two, the step odd.
     const Content scattered = {{}, {{"positions", {0, 2654435761 % count, count}}}};
     const std::vector<double> seconds = setting.measure(

@@ -71,10 +71,10 @@ void bench::setPeerThreads([[maybe_unused]] int threads) {
 #endif
 }
 
-std::optional<bench::Contender> bench::peerOf([[maybe_unused]] const Setting &setting,
-                                              [[maybe_unused]] const PeerProduct &product,
-                                              [[maybe_unused]] const Tensor &a, [[maybe_unused]] const Tensor &b,
-                                              [[maybe_unused]] Tensor &c) {
+std::optional<bench::Contender> bench::oneDnnContender([[maybe_unused]] const Setting &setting,
+                                                       [[maybe_unused]] const PeerProduct &product,
+                                                       [[maybe_unused]] const Tensor &a,
+                                                       [[maybe_unused]] const Tensor &b, [[maybe_unused]] Tensor &c) {
 #ifdef KILN_HAVE_ONEDNN
   if (setting.isHost())
     return a.type() == Type::f32 ? floatPeer(product, a, b, c) : narrowPeer(product, a, b, c);

@@ -103,12 +103,12 @@ Pipes pipesOf(const MachineRates &machine, const Work &work, double l2Bytes) {
   return pipes;
 }
 
-double exposedOf(double latency, double roundsAhead, double round) {
+double exposedLatency(double latency, double roundsAhead, double round) {
   return std::max(0.0, latency - roundsAhead * round);
 }
 
 /// The most warps and programs of an SM.
-static std::pair<int, int> residentsOf(int architecture) {
+static std::pair<int, int> residencyLimits(int architecture) {
   switch (architecture) {
   case 86:
     return {48, 16};
@@ -122,7 +122,7 @@ static std::pair<int, int> residentsOf(int architecture) {
 
 Occupancy occupancyOf(const GpuFacts &gpu, int registers, int64_t sharedBytes, int threads) {
   constexpr int64_t registersUnit = 256, sharedUnit = 128, systemShared = 1024; // granularity for a warp; for a program
-  const auto [maxWarps, maxPrograms] = residentsOf(gpu.architecture);
+  const auto [maxWarps, maxPrograms] = residencyLimits(gpu.architecture);
   const int warps = static_cast<int>(cdiv(threads, 32));
   const int64_t ofWarp = cdiv(std::max(registers, 1) * int64_t{32}, registersUnit) * registersUnit;
   const int64_t ofProgram = cdiv(sharedBytes + systemShared, sharedUnit) * sharedUnit;
@@ -180,9 +180,9 @@ static ProgramTime programTime(const MachineRates &machine, const LaunchWork &la
   // Operands of products are shared by programs and come from L2. Other data come from memory, while the other warps of
   // the program work.
   if (launch.loads)
-    result.exposed =
-        hasProducts ? exposedOf(machine.l2Latency, launch.roundsAhead, result.iteration)
-                    : exposedOf(machine.memoryLatency, launch.roundsAhead + 1 - 1.0 / launch.warps, result.iteration);
+    result.exposed = hasProducts ? exposedLatency(machine.l2Latency, launch.roundsAhead, result.iteration)
+                                 : exposedLatency(machine.memoryLatency, launch.roundsAhead + 1 - 1.0 / launch.warps,
+                                                  result.iteration);
 
   Work rest = launch.program;
   rest.add(launch.round, -launch.rounds);

@@ -140,7 +140,7 @@ Pipes pipesOf(const MachineRates &machine, const Work &work, double l2Bytes);
 
 /// The exposed latency of an iteration, in clocks, for data with `latency` that is loaded `roundsAhead` iterations
 /// ahead.
-double exposedOf(double latency, double roundsAhead, double round);
+double exposedLatency(double latency, double roundsAhead, double round);
 
 /// The programs that an SM holds at once, and the resource that limits them.
 struct Occupancy {

@@ -41,7 +41,7 @@ static std::string nameOf(const Launch &launch) {
 }
 
 /// Its name in another compiler's rows.
-static std::string peerOf(const Launch &launch) {
+static std::string peerName(const Launch &launch) {
   const std::string &kernel = launch.kernel->name;
   const Shape &first = launch.args[0].ref.extents;
   if (kernel.starts_with("matmul"))
@@ -79,7 +79,7 @@ std::vector<bench::Problem> bench::problemsOf(const std::string &set, const Plan
     std::string name = ::nameOf(launch);
     if (const int number = ++names[name]; number > 1)
       name += fmt::format(" #{}", number);
-    problems.push_back({set, name, peerOf(launch), type, launch, 1, plan.workspaceBytes});
+    problems.push_back({set, name, peerName(launch), type, launch, 1, plan.workspaceBytes});
   }
   return problems;
 }
@@ -270,7 +270,7 @@ static std::vector<int32_t> packedRanges() {
   return ranges;
 }
 
-static std::vector<Form> formsOf(bench::Operands &make) {
+static std::vector<Form> attentionForms(bench::Operands &make) {
   const std::vector<int32_t> ranges = packedRanges();
   const AttentionMask packed = {.causal = false,
                                 .ranges = make.of({B, T, 2}, i32, ranges),
@@ -297,7 +297,7 @@ std::vector<bench::Problem> bench::formProblems(const Target &target, Type type,
     }
   };
   const TensorRef q = heads(H), o = heads(H), dout = heads(H), dq = heads(H), lse = make({B, H, T}, f32);
-  const std::vector<Form> forms = formsOf(make);
+  const std::vector<Form> forms = attentionForms(make);
   for (const Form &form : forms) {
     const TensorRef k = heads(form.keyHeads), v = heads(form.keyHeads), dk = heads(form.keyHeads),
                     dv = heads(form.keyHeads);

@@ -335,8 +335,8 @@ static uint32_t dynamicShared(const ptx::Module &module, const std::string &kern
   return 0;
 }
 
-Sample sampleOf(const Signature &signature, const Program &program, const Metrics &metrics, int64_t sharedBytes,
-                double programs) {
+Sample takeSample(const Signature &signature, const Program &program, const Metrics &metrics, int64_t sharedBytes,
+                  double programs) {
   Sample sample;
   for (const Signature::Parameter &parameter : signature.parameters)
     sample.reads.push_back(parameter.read);
@@ -362,8 +362,8 @@ Sample sampleOf(const Signature &signature, const Program &program, const Metric
   return sample;
 }
 
-Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Memory &memory, void *workspace,
-                int programs) {
+Sample takeSample(Device &device, const Launch &launch, const std::string &ptx, Memory &memory, void *workspace,
+                  int programs) {
   const auto module = std::make_shared<const ptx::Module>(ptx::parse(ptx));
   const auto program = buildProgram(module, launch.kernel->name, memory);
   const auto executable = compile(device, launch, workspace);
@@ -382,8 +382,8 @@ Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Me
     if (!findings.empty())
       throw Error(fmt::format("kernel '{}' ({}): {}", launch.kernel->name, launch.config, findings.list().front().text),
                   Fault::internal);
-    return sampleOf(executable->signature(), *program, metrics, int64_t{program->sharedBytes} + dynamic,
-                    static_cast<double>(only.size()));
+    return takeSample(executable->signature(), *program, metrics, int64_t{program->sharedBytes} + dynamic,
+                      static_cast<double>(only.size()));
   };
   Sample sample;
   if (hasProgramForEachSm(device.target(), kiln::programsOf(block.data()))) {

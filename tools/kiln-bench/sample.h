@@ -43,13 +43,13 @@ struct Sample {
 };
 
 /// The counts of a launch of which `programs` programs ran, with `sharedBytes` of shared memory each.
-Sample sampleOf(const Signature &signature, const simulator::Program &program, const simulator::Metrics &metrics,
-                int64_t sharedBytes, double programs);
+Sample takeSample(const Signature &signature, const simulator::Program &program, const simulator::Metrics &metrics,
+                  int64_t sharedBytes, double programs);
 
 /// Runs at most `programs` programs of the launch, spread over its grid. `ptx` is its code; its arguments are in
 /// `memory`, with a workspace at `workspace`. Throws Error if the code does not compile or the run has findings.
-Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, simulator::Memory &memory,
-                void *workspace, int programs);
+Sample takeSample(Device &device, const Launch &launch, const std::string &ptx, simulator::Memory &memory,
+                  void *workspace, int programs);
 
 // --- The work of a launch (launch_work.cc) --------------------------------------------------------------------------
 

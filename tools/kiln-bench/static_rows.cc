@@ -25,12 +25,12 @@ static void examineOne(StaticRow &row, const Instruments &instruments, void *wor
   if (!instruments.ptxas.empty()) {
     row.registers = registersOf(row.assembly);
     row.spillBytes = spillBytesOf(row.assembly);
-    row.warned = isWarnedOf(row.assembly);
+    row.warned = hasWarning(row.assembly);
   }
   if (instruments.programs == 0)
     return;
-  row.sample = sampleOf(*instruments.device, row.problem.launch, row.assembly.ptx, instruments.memory, workspace,
-                        instruments.programs);
+  row.sample = takeSample(*instruments.device, row.problem.launch, row.assembly.ptx, instruments.memory, workspace,
+                          instruments.programs);
   if (!row.assembly.sass.empty())
     row.sass = countsOf(row.assembly.sass);
   row.occupancy = occupancyOf(gpu, row.registers, row.sample);
@@ -142,7 +142,7 @@ static double costOf(const nlohmann::json &peer) {
          peer.at("elements").get<double>();
 }
 
-const nlohmann::json *peerOf(const nlohmann::json &peers, const Problem &problem, int architecture) {
+const nlohmann::json *findPeer(const nlohmann::json &peers, const Problem &problem, int architecture) {
   const std::string wanted = architecture >= 90 && architecture < 120 ? "sm_90" : "sm_80";
   const nlohmann::json *best = nullptr;
   double least = 0;
@@ -343,7 +343,7 @@ LaunchWork launchWorkOf(const nlohmann::json &json) {
 
 // --- The ratchet ----------------------------------------------------------------------------------------------------
 
-std::vector<std::pair<std::string, int64_t>> heldOf(const StaticRow &row) {
+std::vector<std::pair<std::string, int64_t>> gatedCounts(const StaticRow &row) {
   const auto all = [&](double Traffic::*field) { return std::llround(row.total(field)); };
   std::vector<std::pair<std::string, int64_t>> held = {{"wavefronts", all(&Traffic::wavefronts)},
                                                        {"load_sectors", all(&Traffic::loadSectors)},
@@ -364,7 +364,7 @@ static std::string keyOf(const StaticRow &row) {
 
 static void compareRow(const StaticRow &row, const nlohmann::json &was, std::string &worse,
                        std::set<std::string> &missing) {
-  const auto held = heldOf(row);
+  const auto held = gatedCounts(row);
   const int idleWarps = row.occupancy.maxWarps - row.occupancy.warps;
   const bool asManyWarps = idleWarps <= was.value("idle_warps", 0);
   for (const auto &[measure, before] : was.items()) {
@@ -408,7 +408,7 @@ void accept(const std::string &file, const std::vector<StaticRow> &rows) {
     if (!row.error.empty())
       throw Error(fmt::format("{}: {}", keyOf(row), row.error));
     nlohmann::ordered_json held = nlohmann::ordered_json::object();
-    for (const auto &[measure, value] : heldOf(row))
+    for (const auto &[measure, value] : gatedCounts(row))
       held[measure] = value;
     text += fmt::format("{}{}: {}", text.empty() ? "" : ",\n", nlohmann::json(keyOf(row)).dump(), held.dump());
   }

@@ -49,7 +49,7 @@ void tellWhatIsMissing(const Instruments &instruments);
 nlohmann::json peerRows(const std::string &file);
 /// The row to compare with: equal problem, type and architecture. Among several, the one with an equal tile, otherwise
 /// the one with the fewest instructions for its work. Null if there is none.
-const nlohmann::json *peerOf(const nlohmann::json &peers, const Problem &problem, int architecture);
+const nlohmann::json *findPeer(const nlohmann::json &peers, const Problem &problem, int architecture);
 
 /// The data of a row, with its peer unless it is null; and of counts.
 nlohmann::ordered_json jsonOf(const StaticRow &row, const nlohmann::json *peer);
@@ -76,7 +76,7 @@ LaunchWork launchWorkOf(const nlohmann::json &json);
 /// The measures of a row, by name. A larger number is worse; more registers are worse only if fewer warps then fit an
 /// SM. Numbers are those of the whole launch. The idle warps of an SM (the maximum less the resident ones), registers
 /// and spills need ptxas.
-std::vector<std::pair<std::string, int64_t>> heldOf(const StaticRow &row);
+std::vector<std::pair<std::string, int64_t>> gatedCounts(const StaticRow &row);
 
 /// Compares rows with the file, a JSON object of kernels, each an object of measures. Returns a line for each worse
 /// number, for each kernel that only the file has, and for each kernel that the file lacks; empty if there is none.

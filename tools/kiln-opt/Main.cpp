@@ -49,7 +49,7 @@ static void endWithoutMemory(void *, const char *, bool) {
 
 /// LLVM prints --help and --version and exits with 0; after a failed write the status is 3. For unknown flags it prints
 /// an error and exits with 1.
-static void endWithResultOf(llvm::raw_fd_ostream &output, int status) {
+static void endWithResult(llvm::raw_fd_ostream &output, int status) {
   if (status == 1)
     _exit(userStatus);
   output.flush();
@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
   return kiln::runProgram("kiln-opt", [=] {
     std::signal(SIGXFSZ, SIG_IGN); // it would count as a crash
     llvm::outs();                  // created before the handler is registered, so that it outlives it
-    ::on_exit([](int status, void *) { kiln::tools::endWithResultOf(llvm::outs(), status); }, nullptr);
+    ::on_exit([](int status, void *) { kiln::tools::endWithResult(llvm::outs(), status); }, nullptr);
     llvm::install_fatal_error_handler(kiln::tools::endFatally);
     llvm::install_bad_alloc_error_handler(kiln::tools::endWithoutMemory);
     return kiln::tools::run(argc, argv);

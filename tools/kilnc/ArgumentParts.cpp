@@ -72,7 +72,7 @@ static size_t endOfList(llvm::StringRef text) {
 }
 
 /// The parts between commas; a list is one part.
-static llvm::SmallVector<llvm::StringRef> partsOf(llvm::StringRef text) {
+static llvm::SmallVector<llvm::StringRef> splitParts(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef> parts;
   if (text.trim().empty())
     return parts;
@@ -84,7 +84,7 @@ static llvm::SmallVector<llvm::StringRef> partsOf(llvm::StringRef text) {
 }
 
 std::vector<std::optional<std::string>> argumentParts(const Kernel &kernel, const std::string &text) {
-  const llvm::SmallVector<llvm::StringRef> parts = partsOf(text);
+  const llvm::SmallVector<llvm::StringRef> parts = splitParts(text);
   checkExtents(parts);
   std::vector<std::optional<std::string>> found;
   bool named = false;
@@ -129,7 +129,7 @@ static size_t appendViews(const Kernel &kernel, size_t index, const std::optiona
     throw Error(fmt::format("kernel '{}': expected {} in --args to be a list of views, such as [f32[8x8], f32[4x4]], "
                             "but got {}",
                             kernel.name, kernel.called(index), part ? "'" + *part + "'" : "none"));
-  const llvm::SmallVector<llvm::StringRef> list = partsOf(text);
+  const llvm::SmallVector<llvm::StringRef> list = splitParts(text);
   for (const llvm::StringRef view : list)
     views.push_back(view.trim().str());
   return list.size();

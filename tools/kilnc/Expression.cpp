@@ -113,7 +113,7 @@ static int64_t sizeOf(StringRef text) {
 }
 
 /// `256:4096:*2` or `128:1024:+128`.
-static std::vector<int64_t> rangeOf(StringRef text) {
+static std::vector<int64_t> parseRange(StringRef text) {
   llvm::SmallVector<StringRef> parts;
   text.split(parts, ':');
   StringRef step = parts.size() == 3 ? parts[2].trim() : "";
@@ -148,7 +148,7 @@ Sweep Sweep::parse(const std::string &text) {
     sweep.names.push_back(name.str());
   }
   if (right.contains(':'))
-    sweep.sizes = rangeOf(right.trim());
+    sweep.sizes = parseRange(right.trim());
   else
     for (const StringRef size : llvm::split(right, ','))
       sweep.sizes.push_back(sizeOf(size));

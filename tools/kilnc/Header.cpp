@@ -114,7 +114,7 @@ static std::string argumentOf(const ArchivedKernel &kernel, size_t index) {
 }
 
 /// `x and y, y and z`: the views that must not overlap.
-static std::string apartOf(const ArchivedKernel &kernel) {
+static std::string disjointText(const ArchivedKernel &kernel) {
   std::vector<std::string> pairs;
   for (const auto &[first, second] : kernel.codes[0].signature.disjoint)
     pairs.push_back(fmt::format("{} and {}", fieldOf(kernel.kernel, first), fieldOf(kernel.kernel, second)));
@@ -122,7 +122,7 @@ static std::string apartOf(const ArchivedKernel &kernel) {
 }
 
 /// `dimension 0 of x and dimension 0 of y`: the extents that must be equal.
-static std::string equalOf(const ArchivedKernel &kernel) {
+static std::string equalText(const ArchivedKernel &kernel) {
   std::vector<std::string> pairs;
   for (const auto &[first, firstAxis, second, secondAxis] : kernel.codes[0].signature.equalExtents)
     pairs.push_back(fmt::format("dimension {} of {} and {} of {}", firstAxis, fieldOf(kernel.kernel, first), secondAxis,
@@ -154,7 +154,7 @@ std::string headerOf(const ArchivedKernel &kernel) {
   std::transform(guard.begin(), guard.end(), guard.begin(), [](char c) { return static_cast<char>(std::toupper(c)); });
   std::string text = commentOf(fmt::format("The kernel {}{}{}, compiled by kilnc for {}. Strides count elements.{}{}",
                                            kernel.kernel.name, kernel.config.empty() ? "" : " with ", kernel.config,
-                                           fmt::join(targets, ", "), apartOf(kernel), equalOf(kernel)))
+                                           fmt::join(targets, ", "), disjointText(kernel), equalText(kernel)))
                          .substr(1); // the empty line
   text += fmt::format(
       "#ifndef {0}\n#define {0}\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n", guard);

@@ -93,7 +93,7 @@ static int runProgram(const std::vector<std::string> &words, const std::string &
 // --- Files that the compiler read ------------------------------------------------------------------------------------
 
 /// The size of a file, and the times of its last changes of content and status in nanoseconds; none without a file.
-static std::optional<std::string> stateOf(const std::string &path) {
+static std::optional<std::string> fileState(const std::string &path) {
   struct stat file;
   if (::stat(path.c_str(), &file) != 0)
     return std::nullopt;
@@ -147,7 +147,7 @@ static std::string keyOf(const std::vector<std::string> &words) {
   std::error_code failure;
   const llvm::ErrorOr<std::string> program = llvm::sys::findProgramByName(words[0]);
   std::string text = fmt::format("a user's file\n{}\n{}\n{}\n", languageIdentity, fs::current_path(failure).string(),
-                                 stateOf(program ? *program : "").value_or(""));
+                                 fileState(program ? *program : "").value_or(""));
   for (const char *name : {"CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"})
     if (const char *value = std::getenv(name))
       text += fmt::format("{}={}\n", name, value);
@@ -188,7 +188,7 @@ static std::optional<Entry> load(DiskCache &cache, const std::string &key) {
   std::optional<Entry> entry = content ? entryOf(*content) : std::nullopt;
   if (entry)
     for (const auto &[state, path] : entry->files)
-      if (stateOf(path) != state)
+      if (fileState(path) != state)
         return std::nullopt;
   return entry;
 }
@@ -197,7 +197,7 @@ static std::optional<Entry> load(DiskCache &cache, const std::string &key) {
 static void store(DiskCache &cache, const std::string &key, const timespec &begin, Entry entry,
                   const std::vector<std::string> &files) {
   for (const std::string &file : files) {
-    const std::optional<std::string> state = stateOf(file);
+    const std::optional<std::string> state = fileState(file);
     if (!state || !isOlder(file, begin))
       return;
     entry.files.emplace_back(*state, file);

@@ -43,7 +43,7 @@ static std::string listOf(const Shape &values) {
 }
 
 /// The tables of the code for `kind`, cpu or gpu.
-static std::string interfaceOf(const ArchivedKernel &kernel, const std::string &kind, const Signature &signature) {
+static std::string parameterTables(const ArchivedKernel &kernel, const std::string &kind, const Signature &signature) {
   std::string text = fmt::format("static const struct parameter {}_parameters[] = {{\n", kind);
   for (size_t i = 0; i < signature.parameters.size(); ++i) {
     const Signature::Parameter &each = signature.parameters[i];
@@ -165,9 +165,9 @@ std::string launcherOf(const ArchivedKernel &kernel) {
                       abi::gridBits, abi::smallExtentBits, console, kernel.kernel.parameters.size());
   text += launcherTables;
   if (cpu)
-    text += interfaceOf(kernel, "cpu", *cpu) + cpuCodesOf(kernel);
+    text += parameterTables(kernel, "cpu", *cpu) + cpuCodesOf(kernel);
   if (gpu)
-    text += interfaceOf(kernel, "gpu", *gpu) + gpuImagesOf(kernel);
+    text += parameterTables(kernel, "gpu", *gpu) + gpuImagesOf(kernel);
   text += launcherArguments;
   if (console || has(false, abi::printTile))
     text += elementTypes() + launcherPrint;

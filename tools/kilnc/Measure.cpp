@@ -72,7 +72,7 @@ double predictedTimeOfLast(const bench::MachineRates &machine, const SimulatorDe
     return 0;
   const LaunchRecord &record = simulator.lastRecord();
   return timeOf(machine, simulator, launch,
-                bench::sampleOf(signature, *record.program, *record.metrics, record.sharedBytes, programs));
+                bench::takeSample(signature, *record.program, *record.metrics, record.sharedBytes, programs));
 }
 
 std::optional<double> predictedTime(const bench::MachineRates &machine, Device &device, const Launch &launch) {
@@ -96,7 +96,7 @@ std::optional<double> predictedTime(const bench::MachineRates &machine, Device &
   }
   try {
     const std::string ptx = bench::ptxOf(codeOf(device, copy));
-    return timeOf(machine, device, copy, bench::sampleOf(device, copy, ptx, memory, nullptr, programs));
+    return timeOf(machine, device, copy, bench::takeSample(device, copy, ptx, memory, nullptr, programs));
   } catch (const Error &) {
     return std::nullopt; // such as a program that waits for another one
   }

@@ -140,7 +140,7 @@ static Json predicted(const bench::MachineRates &machine, const bench::LaunchWor
 static Json predictionOf(const Launch &launch, const Signature &signature, const LaunchRecord &record,
                          const GpuFacts &gpu) {
   const bench::Sample sample =
-      bench::sampleOf(signature, *record.program, *record.metrics, record.sharedBytes, bench::programsOf(launch));
+      bench::takeSample(signature, *record.program, *record.metrics, record.sharedBytes, bench::programsOf(launch));
   // The registers of a thread, which ptxas chooses, are not known here: between one and the most that it may have.
   const bench::Occupancy occupancy = bench::occupancyOf(gpu, std::nullopt, sample);
   const bench::Occupancy atBest = bench::occupancyOf(gpu, 1, sample);
