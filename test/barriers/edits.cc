@@ -180,7 +180,7 @@ std::shared_ptr<const Executable> EditingDevice::load(const std::string &kernel,
 }
 
 /// Whether a line of synchronize()'s error names the source line, as `place: check: …` or as that of the other access.
-static bool tellsOf(const std::string &said, const std::string &place) {
+static bool namesPlace(const std::string &said, const std::string &place) {
   return std::ranges::any_of(linesOf(said), [&](const std::string &line) {
     return line.starts_with(place + ": ") || line.find("(" + place + ")") != std::string::npos;
   });
@@ -223,7 +223,7 @@ void EditingDevice::judge(const Kernel &kernel, Verdict &verdict, const uint64_t
     put(before);
     if (!text.empty()) {
       verdict.said = text;
-      verdict.kind = tellsOf(text, verdict.edit.place) ? Verdict::Kind::reported : Verdict::Kind::elsewhere;
+      verdict.kind = namesPlace(text, verdict.edit.place) ? Verdict::Kind::reported : Verdict::Kind::elsewhere;
     } else if (isWrong) {
       verdict.said = "other numbers with " + schedule;
       verdict.kind = Verdict::Kind::wrong;

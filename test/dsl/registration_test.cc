@@ -70,7 +70,7 @@ TEST(Registration, FieldsKnowTheirDefaults) {
 }
 
 /// The error of a registration, without its source line.
-template <class Call> std::string mistakeOf(Call call, int line = __builtin_LINE()) {
+template <class Call> std::string catchMistake(Call call, int line = __builtin_LINE()) {
   const std::string text = errorOf(call), place = __FILE__ ":" + std::to_string(line) + ": error: ";
   EXPECT_EQ(text.substr(0, place.size()), place);
   return text.substr(std::min(text.size(), place.size()));
@@ -78,29 +78,29 @@ template <class Call> std::string mistakeOf(Call call, int line = __builtin_LINE
 
 /// Names become symbols, keys, flags and file names.
 TEST(Registration, NamesAreIdentifiers) {
-  EXPECT_EQ(mistakeOf([] { kernel("a/b", plain); }),
+  EXPECT_EQ(catchMistake([] { kernel("a/b", plain); }),
             "expected a kernel's name of letters, digits and '_', but got 'a/b'");
-  EXPECT_EQ(mistakeOf([] { kernel("", plain); }), "expected a kernel's name of letters, digits and '_', but got ''");
-  EXPECT_EQ(mistakeOf([] { kernel("2d", plain); }),
+  EXPECT_EQ(catchMistake([] { kernel("", plain); }), "expected a kernel's name of letters, digits and '_', but got ''");
+  EXPECT_EQ(catchMistake([] { kernel("2d", plain); }),
             "expected a kernel's name of letters, digits and '_', but got '2d'");
-  EXPECT_EQ(mistakeOf([] { kernel("k", plain, {"x: in", "y"}); }),
+  EXPECT_EQ(catchMistake([] { kernel("k", plain, {"x: in", "y"}); }),
             "expected names of letters, digits and '_' for the arguments of kernel 'k', but got 'x:'");
-  EXPECT_EQ(mistakeOf([] { kernel("k", plain, {"x", ""}); }),
+  EXPECT_EQ(catchMistake([] { kernel("k", plain, {"x", ""}); }),
             "expected names of letters, digits and '_' for the arguments of kernel 'k', but got ''");
-  EXPECT_EQ(mistakeOf([] { kernel("k", scaled, {field("b m", &Config::bm)}); }),
+  EXPECT_EQ(catchMistake([] { kernel("k", scaled, {field("b m", &Config::bm)}); }),
             "expected names of letters, digits and '_' for the config fields of kernel 'k', but got 'b m'");
 }
 
 TEST(Registration, NamesAreDifferent) {
-  EXPECT_EQ(mistakeOf([] { kernel("k", plain, {"x", "x (N)"}); }),
+  EXPECT_EQ(catchMistake([] { kernel("k", plain, {"x", "x (N)"}); }),
             "expected different names for the arguments of kernel 'k', but two are called 'x'");
-  EXPECT_EQ(mistakeOf([] { kernel("k", scaled, {field("bm", &Config::bm), field("bm", &Config::scale)}); }),
+  EXPECT_EQ(catchMistake([] { kernel("k", scaled, {field("bm", &Config::bm), field("bm", &Config::scale)}); }),
             "expected different names for the config fields of kernel 'k', but two are called 'bm'");
 }
 
 // Triton's names of fields that the compiler reads would have no effect.
 TEST(Registration, FieldsOfTheCompilerHaveItsNames) {
-  EXPECT_EQ(mistakeOf([] { kernel("k", scaled, {field("num_warps", &Config::bm)}); }),
+  EXPECT_EQ(catchMistake([] { kernel("k", scaled, {field("num_warps", &Config::bm)}); }),
             "expected the field 'warps' of kernel 'k', a name that the compiler knows, but got 'num_warps'");
 }
 
@@ -109,9 +109,9 @@ TEST(Registration, FieldsAreOfTheKernelsConfig) {
   struct Other {
     int rows = 1;
   };
-  EXPECT_EQ(mistakeOf([] { kernel("k", scaled, {field("rows", &Other::rows)}); }),
+  EXPECT_EQ(catchMistake([] { kernel("k", scaled, {field("rows", &Other::rows)}); }),
             "expected the fields of kernel 'k' to be of the config struct that it takes, but 'rows' is not");
-  EXPECT_EQ(mistakeOf([] { kernel("k", plain, {field("rows", &Other::rows)}); }),
+  EXPECT_EQ(catchMistake([] { kernel("k", plain, {field("rows", &Other::rows)}); }),
             "expected the fields of kernel 'k' to be of the config struct that it takes, but 'rows' is not");
 }
 

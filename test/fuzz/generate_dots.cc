@@ -55,7 +55,7 @@ static const std::vector<Type> factorTypes = {f32, f32, f32, f32, bf16, bf16, f1
 static const std::vector<Type> narrowTypes = {bf16, bf16, f16, i8, u8, f8e4m3, f32};
 
 /// The type of the other operand for an operand of `type`: equal, except that 8-bit types may be mixed.
-Type Generator::mateOf(Type type) {
+Type Generator::drawPartner(Type type) {
   if (isInteger(type) && chance(50))
     return type == i8 ? u8 : i8;
   const bool isByte = type == f8e4m3 || type == f8e5m2;
@@ -93,7 +93,7 @@ bool Generator::dotStatement() {
       *extent = std::min<int64_t>(*extent, 24);
   }
   const Known left = factor(type, joined(leading, m, k), nullptr, 1),
-              right = factor(mateOf(type), joined(leading, k, n), nullptr, 0);
+              right = factor(drawPartner(type), joined(leading, k, n), nullptr, 0);
   Op op{.verb = Verb::dot,
         .type = sumType(type),
         .shape = joined(leading, m, n),
@@ -205,7 +205,7 @@ bool Generator::dotLoop() {
   Op loop{.verb = Verb::loop, .type = i64, .operands = {Operand::number(int64_t(0)), end, Operand::number(k)}};
   scope(loop.body, [&] {
     const Operand at = openLoop(loop, static_cast<double>(length)).operand();
-    const Known left = factor(type, {m, k}, &at, 1), right = factor(mateOf(type), {k, n}, &at, 0);
+    const Known left = factor(type, {m, k}, &at, 1), right = factor(drawPartner(type), {k, n}, &at, 0);
     Op op{.verb = Verb::dot, .type = sums, .shape = {m, n}, .precision = precisionFor(type)};
     const int64_t terms = cdiv(std::max<int64_t>(1, length), k) * k;
     ends = *productOf(type, left.facts, right.facts, start.facts, terms, op.precision);

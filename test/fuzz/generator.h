@@ -151,7 +151,7 @@ private:
 
   // --- generate_dots.cc
   Known factor(Type type, const Shape &shape, const Operand *k, int kAxis);
-  Type mateOf(Type type);
+  Type drawPartner(Type type);
   Precision precisionFor(Type type);
   std::array<int64_t, 3> productExtents();
   Shape leadingExtents(int most);

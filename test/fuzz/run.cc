@@ -19,7 +19,7 @@ using test::integerOf;
 using test::Raw;
 using test::rawOfInteger;
 using test::rawOfReal;
-using test::realOf;
+using test::toDouble;
 
 /// Which elements of a buffer some window reaches.
 static std::vector<bool> reached(const Program &program, int buffer) {
@@ -132,13 +132,14 @@ bool agree(const Buffer &buffer, uint64_t got, uint64_t want) {
     return true;
   if (!isFloat(buffer.type) || buffer.facts.exact())
     return false;
-  const double a = realOf(buffer.type, got), b = realOf(buffer.type, want);
+  const double a = toDouble(buffer.type, got), b = toDouble(buffer.type, want);
   return std::isfinite(a) && std::isfinite(b) &&
          std::fabs(a - b) <= buffer.facts.relative * std::max(std::fabs(a), std::fabs(b)) + buffer.facts.absolute;
 }
 
 std::string wordText(Type type, uint64_t word) {
-  return isFloat(type) ? fmt::format("{} ({:#x})", realOf(type, word), word) : fmt::format("{}", integerOf(type, word));
+  return isFloat(type) ? fmt::format("{} ({:#x})", toDouble(type, word), word)
+                       : fmt::format("{}", integerOf(type, word));
 }
 
 std::string difference(const Program &program, const Outcome &want, const Outcome &got) {

@@ -63,10 +63,10 @@ public:
     put();
   }
 
-  TensorRef whole() const { return refOf(atOnce); }
+  TensorRef whole() const { return makeRef(atOnce); }
   /// The memory of one example, in the loop.
   TensorRef own(const std::vector<int64_t> &example) const {
-    TensorRef ref = refOf(inLoop);
+    TensorRef ref = makeRef(inLoop);
     for (size_t level = levels.size(); level-- > 0;)
       if (levels[level])
         ref = ref.select(*levels[level], example[level]);
@@ -81,7 +81,7 @@ public:
   }
 
 private:
-  TensorRef refOf(const Tensor &tensor) const {
+  TensorRef makeRef(const Tensor &tensor) const {
     TensorRef ref = TensorRef::dense(tensor.data(), tensor.type(), extents);
     ref.data = static_cast<char *>(ref.data) + (odd ? kiln::bytesOf(ref.type) : 0);
     return ref;
@@ -94,7 +94,7 @@ private:
   /// Each example gets the part's numbers.
   void spread(const Part &part) {
     const int64_t count = TensorRef::dense(nullptr, part.type, part.extents).count();
-    Shape strides = refOf(inLoop).strides, room = extents; // of an example in the end
+    Shape strides = makeRef(inLoop).strides, room = extents; // of an example in the end
     int64_t copies = 1;
     std::vector<std::pair<int64_t, int64_t>> steps; // of the batches: examples, and from one to the next
     for (size_t level = levels.size(); level-- > 0;)
@@ -174,13 +174,13 @@ protected:
     return result;
   }
 
-  static Arg argOf(const Kernel::Parameter &parameter, const TensorRef &ref, double number) {
+  static Arg makeArg(const Kernel::Parameter &parameter, const TensorRef &ref, double number) {
     return parameter.isView() ? Arg(ref) : Arg(number).as(ref.type);
   }
 
   void expectLoop(const Kernel &kernel, const Batch &batch, Type storage, bool odd) {
     const std::vector<Examples> arguments = argumentsOf(kernel, batch, storage, odd);
-    const auto [whole, args] = wholeOf(kernel, batch, arguments);
+    const auto [whole, args] = makeBatched(kernel, batch, arguments);
     const Grid grid = isCpu() ? Grid{2, 1, 2} : Grid{1, 1, 1}; // of kernels whose programs may write one place
     Grid all = grid;
     for (const int64_t count : batch.counts)
@@ -190,7 +190,7 @@ protected:
     forExamples(batch.counts, [&](const std::vector<int64_t> &example) {
       std::vector<Arg> own;
       for (size_t i = 0; i < arguments.size(); ++i)
-        own.push_back(argOf(kernel.parameters[i], arguments[i].own(example), arguments[i].scalar(example)));
+        own.push_back(makeArg(kernel.parameters[i], arguments[i].own(example), arguments[i].scalar(example)));
       launch(*device, kernel, grid, own, configOf(kernel));
     });
     device->synchronize();
@@ -199,15 +199,15 @@ protected:
   }
 
   /// vmap's kernel with its arguments.
-  static std::pair<Kernel, std::vector<Arg>> wholeOf(const Kernel &kernel, const Batch &batch,
-                                                     const std::vector<Examples> &arguments) {
+  static std::pair<Kernel, std::vector<Arg>> makeBatched(const Kernel &kernel, const Batch &batch,
+                                                         const std::vector<Examples> &arguments) {
     Kernel whole = kernel;
     for (const Axes &axes : batch.levels)
       whole = vmap(whole, axes);
     const std::vector<int64_t> first(batch.counts.size(), 0);
     std::vector<Arg> args;
     for (size_t i = 0; i < arguments.size(); ++i)
-      args.push_back(argOf(whole.parameters[i], arguments[i].whole(), arguments[i].scalar(first)));
+      args.push_back(makeArg(whole.parameters[i], arguments[i].whole(), arguments[i].scalar(first)));
     return {whole, args};
   }
 
@@ -230,7 +230,7 @@ protected:
         continue;
       }
       const std::vector<Examples> arguments = argumentsOf(kernel, batch, f32, odd);
-      const auto [whole, args] = wholeOf(kernel, batch, arguments);
+      const auto [whole, args] = makeBatched(kernel, batch, arguments);
       try {
         compile(*device, whole, args, configOf(kernel));
         return batch;

@@ -37,7 +37,7 @@ constexpr auto unhandledCudaError = Result(1), systemError = Result(2), internal
 constexpr int driverSuccess = 0, driverNotReady = 600;
 
 /// The value of `key` in KILN_STUB_NCCL; empty without it.
-std::string toldOf(const std::string &key) {
+std::string readValue(const std::string &key) {
   const char *const all = std::getenv("KILN_STUB_NCCL");
   std::istringstream words(all ? all : "");
   for (std::string word; words >> word;)
@@ -46,7 +46,7 @@ std::string toldOf(const std::string &key) {
   return "";
 }
 
-bool isRefused(const char *call) { return toldOf("refuse") == call; }
+bool isRefused(const char *call) { return readValue("refuse") == call; }
 
 /// A message that a group sends or receives.
 struct Message {
@@ -94,7 +94,7 @@ struct ncclComm {
   bool isToldTo(const char *what, const Group &group) const {
     int r = -1;
     long long from = 0;
-    return std::sscanf(toldOf(what).c_str(), "%d:%lld", &r, &from) == 2 && r == rank && group.number >= from;
+    return std::sscanf(readValue(what).c_str(), "%d:%lld", &r, &from) == 2 && r == rank && group.number >= from;
   }
 };
 
@@ -153,7 +153,7 @@ const char *ncclGetErrorString(Result result) {
 }
 
 Result ncclGetVersion(int *version) {
-  const std::string told = toldOf("version");
+  const std::string told = readValue("version");
   *version = told.empty() ? 22809 : std::stoi(told);
   return success;
 }
@@ -187,7 +187,7 @@ Result ncclCommInitRank(CommHandle *comm, int size, UniqueId id, int rank) {
 }
 
 Result ncclCommCount(CommHandle comm, int *count) {
-  const std::string told = toldOf("size");
+  const std::string told = readValue("size");
   *count = told.empty() ? comm->size : std::stoi(told);
   return success;
 }

@@ -9,7 +9,7 @@
 namespace kiln {
 namespace {
 
-TrainSettings settingsOf(int64_t batch, int64_t accumulate) {
+TrainSettings makeSettings(int64_t batch, int64_t accumulate) {
   TrainSettings s;
   s.batch = batch;
   s.accumulate = accumulate;
@@ -27,14 +27,14 @@ TrainSettings divided(TrainSettings s, int64_t ranks) {
 }
 
 TEST(Divide, CutsMicroBatchesThatAreTooFew) {
-  EXPECT_EQ(countsOf(divided(settingsOf(4, 3), 2)), (Counts{4, 3, 1}));
-  EXPECT_EQ(countsOf(divided(settingsOf(4, 1), 2)), (Counts{2, 2, 2}));
-  EXPECT_EQ(countsOf(divided(divided(settingsOf(4, 1), 2), 4)), (Counts{1, 4, 4})); // goes on on more ranks
+  EXPECT_EQ(countsOf(divided(makeSettings(4, 3), 2)), (Counts{4, 3, 1}));
+  EXPECT_EQ(countsOf(divided(makeSettings(4, 1), 2)), (Counts{2, 2, 2}));
+  EXPECT_EQ(countsOf(divided(divided(makeSettings(4, 1), 2), 4)), (Counts{1, 4, 4})); // goes on on more ranks
 }
 
 // Flags have one meaning when a run is resumed: requested micro-batches keep their parts, and new ones are uncut.
 TEST(Divide, FlagsSpeakOfMicroBatchesThatAreWhole) {
-  const TrainSettings cut = divided(settingsOf(4, 1), 2);
+  const TrainSettings cut = divided(makeSettings(4, 1), 2);
   const auto with = [&](std::map<std::string, std::string> given) {
     return countsOf(replaced({std::move(given)}, cut));
   };

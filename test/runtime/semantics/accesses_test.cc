@@ -446,7 +446,7 @@ struct Wants {
   std::vector<bool> hasOld;                     // whether only one order of the atomics is possible
 };
 
-Wants wantsOf(const Copy &copy, int64_t programs) {
+Wants expectedResults(const Copy &copy, int64_t programs) {
   Wants wants;
   const double paddings[] = {0, -0.0, INFINITY, -INFINITY, NAN};
   const int64_t count = countOf(copy.tile);
@@ -536,7 +536,7 @@ TEST_P(Accesses, ReachWhatTheyName) {
          CaseConfig{number, static_cast<int>(one.warps)}, one.programs);
   for (size_t i = 0; i < one.copies.size(); ++i) {
     const Copy &copy = one.copies[i];
-    const Wants wants = wantsOf(copy, one.programs);
+    const Wants wants = expectedResults(copy, one.programs);
     const Raw was = wordsOf(copy, copy.to.window, copy.result);
     const Raw got = targets[i]->read(copy.result);
     for (int64_t place = 0; place < std::ssize(was); ++place)

@@ -123,7 +123,7 @@ TEST_P(Accurate, FastFunctionsStayWithinTheirBounds) {
   for (int function = 0; function < functionCount; ++function) {
     const Raw got = apply(f32, function, arguments);
     for (size_t i = 0; i < got.size(); ++i) {
-      const double x = realOf(f32, arguments[i]), value = realOf(f32, got[i]), want = reference(function, x);
+      const double x = toDouble(f32, arguments[i]), value = toDouble(f32, got[i]), want = reference(function, x);
       bool good = isWithin(value, want, boundOf(function, x, want));
       if (!good && std::fabs(x) < least) { // may count as a zero
         const double ofZero = reference(function, std::copysign(0.0, x));
@@ -149,7 +149,7 @@ TEST_P(Accurate, FastFunctionsKeepTheirEnds) {
     for (const Type type : {f32, bf16, f16, f64}) {
       const Raw got = apply(type, function, {rawOfReal(type, x)});
       EXPECT_TRUE(same(type, got[0], rawOfReal(type, want)))
-          << names[function] << "(" << x << ") is " << realOf(type, got[0]) << " in " << nameOf(type);
+          << names[function] << "(" << x << ") is " << toDouble(type, got[0]) << " in " << nameOf(type);
     }
 }
 
@@ -162,7 +162,7 @@ TEST_P(Accurate, FastFunctionsOfOtherTypes) {
     for (int function = 0; function < functionCount; ++function) {
       const Raw got = apply(type, function, arguments);
       for (size_t i = 0; i < got.size(); ++i) {
-        const double x = realOf(type, arguments[i]), value = realOf(type, got[i]), want = reference(function, x);
+        const double x = toDouble(type, arguments[i]), value = toDouble(type, got[i]), want = reference(function, x);
         const double unit = type == bf16 ? 0x1p-8 : type == f16 ? 0x1p-11 : 0x1p-51;
         const double bound = (type == f64 ? 0 : boundOf(function, x, want)) + unit * std::fabs(want) + 0x1p-25;
         EXPECT_TRUE((std::isnan(want) && std::isnan(value)) || std::fabs(value - want) <= bound || value == want)
@@ -192,7 +192,7 @@ TEST_P(Accurate, FastQuotientsStayWithinTheirBound) {
   const Raw got = read(y);
   const auto flushed = [](double v) { return std::fabs(v) < least ? std::copysign(0.0, v) : v; };
   for (int64_t i = 0; i < count; ++i) {
-    const double left = realOf(f32, a[i]), right = realOf(f32, b[i]), value = realOf(f32, got[i]);
+    const double left = toDouble(f32, a[i]), right = toDouble(f32, b[i]), value = toDouble(f32, got[i]);
     bool good = std::fabs(right) > 0x1p126 && (value == 0 || (std::isinf(left) && std::isnan(value)));
     for (const double l : {left, flushed(left)})
       for (const double r : {right, flushed(right)})

@@ -44,7 +44,7 @@ Tile change(Verb verb, View x, const Offsets &at, const Tile &value) {
 /// The lesser or the greater of two words.
 uint64_t extreme(Verb verb, Type type, uint64_t was, uint64_t value) {
   if (isFloat(type)) {
-    const double a = realOf(type, was), b = realOf(type, value);
+    const double a = toDouble(type, was), b = toDouble(type, value);
     return rawOfReal(type, verb == Verb::min ? std::fmin(a, b) : std::fmax(a, b));
   }
   return (wideOf(type, was) < wideOf(type, value)) == (verb == Verb::min) ? was : value;
@@ -100,7 +100,7 @@ TEST_P(Atomics, AnElementNamedSeveralTimesChangesOnceForEach) {
              verb == Verb::exchange ? 1 : programs);
       const Raw left = read(x), old = read(before);
       const auto number = [&](uint64_t raw) {
-        return isFloat(type) ? realOf(type, raw) : static_cast<double>(integerOf(type, raw));
+        return isFloat(type) ? toDouble(type, raw) : static_cast<double>(integerOf(type, raw));
       };
       for (int64_t place = 0; place < 3; ++place) {
         std::map<double, int> count; // of numbers that went there, less those that came back

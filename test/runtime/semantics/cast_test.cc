@@ -54,7 +54,7 @@ uint64_t expected(Type from, Type to, uint64_t raw) {
   if (from == to)
     return from == boolean ? raw != 0 : raw;
   if (isFloat(from)) {
-    const double value = realOf(from, raw);
+    const double value = toDouble(from, raw);
     return to == boolean ? !(value == 0) : isFloat(to) ? rawOfReal(to, value) : rawOfInteger(to, truncated(to, value));
   }
   const __int128 value = wideOf(from, raw);
@@ -104,13 +104,13 @@ Raw tieWords(Type from) {
       for (int64_t step = -3; step <= 3; ++step) {
         const uint64_t end = rawOfReal(from, sign * std::ldexp(1.0, bit));
         result.push_back(end + step);
-        result.push_back(rawOfReal(from, realOf(from, end) + static_cast<double>(step) / 2));
+        result.push_back(rawOfReal(from, toDouble(from, end) + static_cast<double>(step) / 2));
       }
   for (const Type to : everyFloat)
     if (bytesOf(to) < bytesOf(from))
       for (int i = 0; i < 2000; ++i) { // a number of the narrower type, half a step on, and its neighbours
         const uint64_t word = random() & ((1ull << (bytesOf(to) * 8)) - 1);
-        const double low = realOf(to, word), high = realOf(to, word + 1);
+        const double low = toDouble(to, word), high = toDouble(to, word + 1);
         if (!std::isfinite(low) || !std::isfinite(high))
           continue;
         const uint64_t tie = rawOfReal(from, low / 2 + high / 2);
@@ -162,8 +162,8 @@ TEST_P(Casts, TwoCastsRoundTwice) {
   const Raw source{static_cast<uint64_t>(tie32 + 1), static_cast<uint64_t>(tie64 + 1), 3};
   const Tensor x = tensor(i64, {3}, source), viaF32(device, bf16, {3}), viaF64(device, f32, {3});
   launch(convertTwiceKernel, {x.ref(), viaF32.ref(), viaF64.ref()});
-  EXPECT_EQ(realOf(bf16, read(viaF32)[0]), 0x1p24);
-  EXPECT_EQ(realOf(f32, read(viaF64)[1]), 0x1p60);
+  EXPECT_EQ(toDouble(bf16, read(viaF32)[0]), 0x1p24);
+  EXPECT_EQ(toDouble(f32, read(viaF64)[1]), 0x1p60);
 }
 
 /// Extents of tiles that end with a part of a vector, one element above all.
@@ -214,7 +214,7 @@ uint64_t wordBelow(Type type, long double size) {
   uint64_t low = 0, high = type == f8e4m3 ? 0x7E : rawOfReal(type, type == f8e5m2 ? 57344. : INFINITY);
   while (low < high) { // words count up with their numbers
     const uint64_t middle = low + (high - low + 1) / 2;
-    if (static_cast<long double>(realOf(type, middle)) <= size)
+    if (static_cast<long double>(toDouble(type, middle)) <= size)
       low = middle;
     else
       high = middle - 1;
@@ -230,19 +230,19 @@ long double within(Type to, long double value) {
 
 uint64_t expectedTowards(Type from, Type to, uint64_t raw, Rounding rounding) {
   if (isFloat(from) && isInteger(to)) {
-    const double value = realOf(from, raw);
+    const double value = toDouble(from, raw);
     return rawOfInteger(to, truncated(to, rounding == Rounding::nearest ? std::nearbyint(value)
                                           : rounding == Rounding::down  ? std::floor(value)
                                           : rounding == Rounding::up    ? std::ceil(value)
                                                                         : value));
   }
-  const long double real = isFloat(from) ? static_cast<long double>(realOf(from, raw))
+  const long double real = isFloat(from) ? static_cast<long double>(toDouble(from, raw))
                                          : static_cast<long double>(wideOf(from, raw)); // holds 64 bits
   if (!isFloat(to) || rounding == Rounding::nearest || from == to || std::isnan(real))
     return expected(from, to, raw);
   const long double value = within(to, real), size = std::abs(value);
   const uint64_t low = wordBelow(to, size);
-  const bool isInexact = static_cast<long double>(realOf(to, low)) != size, isNegative = std::signbit(value);
+  const bool isInexact = static_cast<long double>(toDouble(to, low)) != size, isNegative = std::signbit(value);
   const bool grows = isInexact && rounding == (isNegative ? Rounding::down : Rounding::up);
   return (low + grows) | (isNegative ? signBit(to) : 0);
 }
@@ -287,15 +287,15 @@ const Kernel convertByChanceKernel = kernel("convert_by_chance", convertByChance
 /// The fraction of the way from the number below `size` to the next one, in 2^-32; 2^32 beyond the largest number.
 uint64_t chanceOf(Type to, long double size) {
   const uint64_t low = wordBelow(to, size);
-  const long double below = realOf(to, low), above = realOf(to, low + 1);
+  const long double below = toDouble(to, low), above = toDouble(to, low + 1);
   if (below == size)
     return 0;
-  const long double step = std::isinf(above) ? below - static_cast<long double>(realOf(to, low - 1)) : above - below;
+  const long double step = std::isinf(above) ? below - static_cast<long double>(toDouble(to, low - 1)) : above - below;
   return static_cast<uint64_t>(std::min((size - below) / step, 1.0L) * 0x1p32L);
 }
 
 uint64_t expectedByChance(Type from, Type to, uint64_t raw, uint32_t bits) {
-  const double real = realOf(from, raw);
+  const double real = toDouble(from, raw);
   if (std::isnan(real) || from == to)
     return expected(from, to, raw);
   const long double value = within(to, real), size = std::abs(value);
@@ -308,7 +308,7 @@ TEST_P(Casts, RoundByChance) {
     for (const Type to : everyFloat) {
       Raw source, bits;
       for (const uint64_t word : someTieWords(from, 700)) {
-        const double value = realOf(from, word);
+        const double value = toDouble(from, word);
         const uint64_t chance = std::isnan(value) ? 0 : chanceOf(to, std::abs(within(to, value)));
         for (const uint64_t number : {chance - 1, chance, uint64_t{0}, uint64_t{0xFFFFFFFF}, chance / 2}) {
           source.push_back(word);

@@ -87,7 +87,7 @@ TEST_P(Constants, MayBeReadByWhateverReadsTiles) {
   launch(usesKernel, {x.ref(), out.ref(), product.ref()});
   const Raw got = read(out), products = read(product);
   const auto table = [](int64_t i, int64_t j) { return numberAt(f32, i * 5 + j); };
-  const auto at = [&](int64_t row, int64_t column) { return realOf(f32, got[row * 30 + column]); };
+  const auto at = [&](int64_t row, int64_t column) { return toDouble(f32, got[row * 30 + column]); };
   const bool chosen[] = {true, false, false, true, true};
   for (int64_t i = 0; i < 6; ++i) {
     double total = 0;
@@ -107,7 +107,7 @@ TEST_P(Constants, MayBeReadByWhateverReadsTiles) {
       double want = 0;
       for (int64_t k = 0; k < 5; ++k)
         want += static_cast<double>(i * 5 + k) * table(n, k) + table(i, k) * numberAt(f32, k * 6 + n);
-      EXPECT_EQ(realOf(f32, products[i * 6 + n]), want) << i << ", " << n;
+      EXPECT_EQ(toDouble(f32, products[i * 6 + n]), want) << i << ", " << n;
     }
   }
   for (int64_t j = 0; j < 5; ++j) {

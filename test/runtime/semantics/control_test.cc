@@ -116,7 +116,7 @@ TEST_P(Control, OneSideOfABranchRuns) {
   launch(branchKernel, {x.ref(), out.ref()}, "", 2);
   const Raw got = read(out);
   for (int i = 0; i < 34; ++i)
-    ASSERT_EQ(realOf(f32, got[i]), i < 17 ? 2 * (i - 17) - 1 : 3 * (i - 17)) << "at " << i;
+    ASSERT_EQ(toDouble(f32, got[i]), i < 17 ? 2 * (i - 17) - 1 : 3 * (i - 17)) << "at " << i;
 }
 
 // --- Bounds ----------------------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ TEST_P(Control, LoadsFarOutsideReadPadding) {
           launch(addAlongKernel, {x.ref(), out.ref(), begin, end, step, shift});
         const Raw got = read(out);
         for (int64_t lane = 0; lane < 16; ++lane)
-          ASSERT_EQ(realOf(f32, got[lane]), want[lane])
+          ASSERT_EQ(toDouble(f32, got[lane]), want[lane])
               << "lane " << lane << " of range(" << begin << ", " << end << ", " << step << ") + " << shift;
       }
     }
@@ -327,7 +327,7 @@ TEST_P(Control, RandomBitsArePhilox) {
           ASSERT_EQ(got[row * extent + i], words[std::max<int64_t>(row - 1, 0)])
               << "seed " << seed << " at " << first << " + " << i << ", row " << row;
         const uint32_t want = words[0];
-        const double real = realOf(f32, reals[i]);
+        const double real = toDouble(f32, reals[i]);
         ASSERT_GE(real, 0);
         ASSERT_LT(real, 1);
         ASSERT_NEAR(real, want * 0x1p-32, 0x1p-24); // its upper 24 bits
@@ -354,7 +354,7 @@ TEST_P(Control, RandomNormalIsItsFormula) {
       const std::array<uint32_t, 4> words = philox(seed, static_cast<uint64_t>(first) + i);
       const double u = (static_cast<float>(words[0]) + 0.5f) * 0x1p-32f, radius = std::sqrt(-2 * std::log(u)),
                    angle = static_cast<float>(static_cast<int32_t>(words[1])) * (2 * std::numbers::pi * 0x1p-32);
-      ASSERT_NEAR(realOf(f32, got[i]), radius * std::cos(angle), 5.1 * 0x1p-23 * radius)
+      ASSERT_NEAR(toDouble(f32, got[i]), radius * std::cos(angle), 5.1 * 0x1p-23 * radius)
           << "seed " << seed << " at " << first << " + " << i;
     }
   }
@@ -368,7 +368,7 @@ TEST_P(Control, RandomNormalHasMeanZeroAndDeviationOne) {
   const Raw got = read(out);
   double total = 0, squares = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const double x = realOf(f32, got[i]);
+    const double x = toDouble(f32, got[i]);
     ASSERT_LT(std::abs(x), 6.8);
     total += x, squares += x * x;
   }

@@ -241,7 +241,7 @@ struct Sources {
 /// The elements plus 1, and the negated truth value.
 inline Tile changed(const Tile &t) { return t.type() == boolean ? !t : cast(t + 1, t.type()); }
 inline uint64_t changedWord(Type type, uint64_t word) {
-  return isFloat(type) ? rawOfReal(type, realOf(type, word) + 1)
+  return isFloat(type) ? rawOfReal(type, toDouble(type, word) + 1)
                        : rawOfInteger(type, type == boolean ? !word : integerOf(type, word) + 1);
 }
 

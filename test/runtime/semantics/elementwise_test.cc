@@ -211,13 +211,13 @@ TEST_P(Elementwise, FloatOperationsRoundOnceAndCompareAsIeee) {
       launch(floatKernel, {x.ref(), y.ref(), out.ref(), flags.ref()}, extentText(line));
       const Raw got = read(out), tests = read(flags);
       for (int64_t i = 0; i < extent; ++i) {
-        const double l = realOf(type, a[i]), r = realOf(type, b[i]);
+        const double l = toDouble(type, a[i]), r = toDouble(type, b[i]);
         const std::vector<double> want = floatResults(l, r);
         for (int op = 0; op < 14; ++op) // which zero min and max give is left open; `where` computes nothing
           ASSERT_TRUE(same(type, got[op * extent + i], op == 11 ? (l < r ? a[i] : b[i]) : rawOfReal(type, want[op]),
                            op != 4 && op != 5 && op < 12))
               << nameOf(type) << ": " << l << " " << operations[op] << " " << r << " is "
-              << realOf(type, got[op * extent + i]) << ", expected " << want[op] << ", at " << i << " of " << extent;
+              << toDouble(type, got[op * extent + i]) << ", expected " << want[op] << ", at " << i << " of " << extent;
         const bool truths[] = {l == r, l != r, l<r, l <= r, l> r, l >= r};
         for (int test = 0; test < 6; ++test)
           ASSERT_EQ(tests[test * extent + i], truths[test])
@@ -279,7 +279,7 @@ TEST_P(Elementwise, ProductsAndSumsAreNotContracted) {
                  z = tensor(f32, {extent}, Raw(extent, rawOfReal(f32, c))), out(device, f32, {extent});
     launch(multiplyThenAddKernel, {x.ref(), x.ref(), z.ref(), out.ref()}, extentText(line));
     for (const uint64_t got : read(out))
-      ASSERT_EQ(realOf(f32, got), 0) << line; // with one rounding it would be 2^-24
+      ASSERT_EQ(toDouble(f32, got), 0) << line; // with one rounding it would be 2^-24
   }
 }
 

@@ -27,7 +27,7 @@ struct Line {
   Raw words;
   size_t size() const { return words.size(); }
   long double number(size_t i) const {
-    return isFloat(type) ? realOf(type, words[i]) : static_cast<long double>(wideOf(type, words[i]));
+    return isFloat(type) ? toDouble(type, words[i]) : static_cast<long double>(wideOf(type, words[i]));
   }
 };
 
@@ -423,7 +423,7 @@ struct Want {
 };
 
 /// The results of a line in the order of the scan; of a reduction the last one is the result.
-std::vector<Want> wantsOf(const Case &one, const Line &line) {
+std::vector<Want> expectedResults(const Case &one, const Line &line) {
   std::vector<Want> wants;
   const auto isKept = [&](size_t at) { return one.fold->result != early || static_cast<int64_t>(at) < one.way.count; };
   if (one.fold->use == sorts) {
@@ -442,7 +442,7 @@ std::vector<Want> wantsOf(const Case &one, const Line &line) {
     const double each = one.type == f64 ? 0x1p-52 : 0x1p-24, last = one.type == bf16  ? 0x1p-8
                                                                     : one.type == f16 ? 0x1p-11
                                                                                       : 0;
-    const double size = std::abs(realOf(one.type, word));
+    const double size = std::abs(toDouble(one.type, word));
     sizes += std::abs(static_cast<double>(line.number(wants.size() - 1)));
     wants.back().slack = static_cast<double>(wants.size()) * each * (isSum ? sizes : 2 * size) + 2.02 * last * size;
   }
@@ -480,7 +480,7 @@ TEST_P(Folds, AreLeftFolds) {
     auto &[line, indices] = entry;
     if (isReversed)
       std::ranges::reverse(line.words);
-    const std::vector<Want> results = wantsOf(one, line);
+    const std::vector<Want> results = expectedResults(one, line);
     for (size_t i = one.way.isScan ? 0 : results.size() - 1; i < results.size(); ++i) {
       const Shape at = one.way.isScan ? indices[isReversed ? results.size() - 1 - i : i] : key;
       bool isStored = true;
@@ -497,7 +497,7 @@ TEST_P(Folds, AreLeftFolds) {
     if (want == wants.end())
       ASSERT_EQ(got[place], untouched[place]) << "element " << place << " of the buffer, outside the view";
     else if (const auto [word, slack] = want->second; slack > 0)
-      ASSERT_NEAR(realOf(one.result, got[place]), realOf(one.result, word), slack) << "element " << place;
+      ASSERT_NEAR(toDouble(one.result, got[place]), toDouble(one.result, word), slack) << "element " << place;
     else
       ASSERT_TRUE(same(one.result, got[place], word, signOfZero))
           << "element " << place << " of the buffer is " << got[place] << ", expected " << word;

@@ -45,7 +45,7 @@ TEST_P(Functions, ThoseThatRoundNothingAreExact) {
     launch(exactKernel, {x.ref(), y.ref(), out.ref(), truths.ref()}, extentText(count));
     const Raw got = read(out), asked = read(truths);
     for (int64_t i = 0; i < count; ++i) {
-      const double a = realOf(type, left[i]), b = realOf(type, right[i]);
+      const double a = toDouble(type, left[i]), b = toDouble(type, right[i]);
       const auto least = [](double p, double q) { return std::isnan(p) || std::isnan(q) ? NAN : std::fmin(p, q); };
       const auto most = [](double p, double q) { return std::isnan(p) || std::isnan(q) ? NAN : std::fmax(p, q); };
       const double want[] = {std::nearbyint(a), std::trunc(a), std::copysign(a, b), a > 0 ? 1 : a < 0 ? -1 : a,
@@ -53,7 +53,7 @@ TEST_P(Functions, ThoseThatRoundNothingAreExact) {
       for (int row = 0; row < 7; ++row)
         ASSERT_TRUE(same(type, got[row * count + i], rawOfReal(type, want[row]), /*signOfZero=*/row < 4))
             << nameOf(type) << ", row " << row << ", of " << a << " and " << b << ": got "
-            << realOf(type, got[row * count + i]);
+            << toDouble(type, got[row * count + i]);
       ASSERT_EQ(asked[i], std::isnan(a)) << nameOf(type) << " " << a;
       ASSERT_EQ(asked[count + i], std::isinf(a)) << nameOf(type) << " " << a;
       ASSERT_EQ(asked[2 * count + i], std::isfinite(a)) << nameOf(type) << " " << a;
@@ -95,11 +95,11 @@ TEST_P(Functions, SmoothOnesAreWithinTheirParts) {
     const Raw got = read(out);
     const double unit = type == f32 ? 0x1p-23 : 0x1p-52, least = type == f32 ? 0x1p-126 : 0x1p-1022;
     for (int64_t i = 0; i < count; ++i) {
-      const double a = realOf(type, raw[i]);
+      const double a = toDouble(type, raw[i]);
       const long double e = std::exp(-std::abs(static_cast<long double>(a))), s = (a < 0 ? e : 1) / (1 + e);
       const long double want[] = {s, std::isinf(a) && a < 0 ? NAN : a * s, std::fmax(a, 0.0) + std::log1p(e)};
       for (int row = 0; row < 3; ++row) {
-        const double value = realOf(type, got[row * count + i]), exact = static_cast<double>(want[row]);
+        const double value = toDouble(type, got[row * count + i]), exact = static_cast<double>(want[row]);
         if (std::isnan(a) || std::isnan(exact) || std::isinf(exact)) {
           EXPECT_TRUE(same(type, got[row * count + i], rawOfReal(type, std::isnan(a) ? NAN : exact)))
               << nameOf(type) << ", row " << row << " of " << a << ": got " << value;
@@ -115,9 +115,9 @@ TEST_P(Functions, SmoothOnesAreWithinTheirParts) {
 /// Whether a narrow float is `exact`, off by `tolerance` at most before it is rounded once.
 bool isRoundedOnce(Type type, uint64_t got, double exact, double tolerance) {
   if (std::isnan(exact))
-    return std::isnan(realOf(type, got));
-  const auto rounded = [&](double value) { return realOf(type, rawOfReal(type, value)); };
-  const double value = realOf(type, got);
+    return std::isnan(toDouble(type, got));
+  const auto rounded = [&](double value) { return toDouble(type, rawOfReal(type, value)); };
+  const double value = toDouble(type, got);
   return rounded(exact - tolerance) <= value && value <= rounded(exact + tolerance);
 }
 
@@ -143,8 +143,8 @@ TEST_P(Functions, NarrowFloatsAreRoundedOnce) {
     const Raw got = read(out);
     const double unit = 0x1p-23, least = 0x1p-126;
     for (int64_t i = 0; i < count; ++i) {
-      const double a = realOf(type, raw[i]),
-                   b = realOf(type, raw[i / programExtent * programExtent + programExtent - 1 - i % programExtent]);
+      const double a = toDouble(type, raw[i]),
+                   b = toDouble(type, raw[i / programExtent * programExtent + programExtent - 1 - i % programExtent]);
       const long double e = std::exp(-std::abs(static_cast<long double>(a))), s = (a < 0 ? e : 1) / (1 + e);
       const long double want[] = {s,
                                   std::isinf(a) && a < 0 ? NAN : a * s,
@@ -159,7 +159,7 @@ TEST_P(Functions, NarrowFloatsAreRoundedOnce) {
         const double tolerance = std::isfinite(exact) ? units[row] * unit * size + least : 0;
         EXPECT_TRUE(isRoundedOnce(type, got[row * count + i], exact, tolerance))
             << nameOf(type) << ", function " << row << " of " << a << ", " << b << ": expected " << exact
-            << ", but got " << realOf(type, got[row * count + i]);
+            << ", but got " << toDouble(type, got[row * count + i]);
       }
     }
   }
@@ -195,11 +195,11 @@ TEST_P(Functions, SoftmaxIsThatOfNumbersOfAnySize) {
           const int64_t count = axis == 0 ? rows : columns;
           const int64_t first = axis == 0 ? i % columns : i / columns * columns, step = axis == 0 ? columns : 1;
           for (int64_t j = 0; j < count; ++j)
-            largest = std::max(largest, realOf(f32, raw[first + j * step]));
+            largest = std::max(largest, toDouble(f32, raw[first + j * step]));
           for (int64_t j = 0; j < count; ++j)
-            total += std::exp(realOf(f32, raw[first + j * step]) - largest);
-          const double want = std::exp(realOf(f32, raw[i]) - largest) / total;
-          ASSERT_NEAR(realOf(f32, got[i]), want, want * (static_cast<double>(rows + columns) + 140) * 0x1p-24)
+            total += std::exp(toDouble(f32, raw[first + j * step]) - largest);
+          const double want = std::exp(toDouble(f32, raw[i]) - largest) / total;
+          ASSERT_NEAR(toDouble(f32, got[i]), want, want * (static_cast<double>(rows + columns) + 140) * 0x1p-24)
               << i << " along " << axis << ", shift " << shift;
         }
       }
@@ -219,13 +219,13 @@ TEST_P(Functions, SoftmaxOfNarrowFloatsIsRoundedOnce) {
     for (int64_t row = 0; row < rows; ++row) {
       double total = 0; // no number is larger than 8
       for (int64_t j = 0; j < columns; ++j)
-        total += std::exp(realOf(type, raw[row * columns + j]) - 8);
+        total += std::exp(toDouble(type, raw[row * columns + j]) - 8);
       for (int64_t j = 0; j < columns; ++j) {
-        const double want = std::exp(realOf(type, raw[row * columns + j]) - 8) / total;
+        const double want = std::exp(toDouble(type, raw[row * columns + j]) - 8) / total;
         ASSERT_TRUE(
             isRoundedOnce(type, got[row * columns + j], want, want * (static_cast<double>(columns) + 140) * 0x1p-24))
             << nameOf(type) << ", " << row << ", " << j << ": expected " << want << ", but got "
-            << realOf(type, got[row * columns + j]);
+            << toDouble(type, got[row * columns + j]);
       }
     }
   }
@@ -259,9 +259,9 @@ TEST_P(Functions, RemaindersOfFloatsAreExact) {
     launch(remaindersKernel, {x.ref(), y.ref(), out.ref()}, extentText(count));
     const Raw got = read(out);
     for (int64_t i = 0; i < count; ++i) {
-      const double a = realOf(type, left[i]), b = realOf(type, right[i]);
+      const double a = toDouble(type, left[i]), b = toDouble(type, right[i]);
       ASSERT_TRUE(same(type, got[i], rawOfReal(type, std::fmod(a, b))))
-          << nameOf(type) << ": " << a << " % " << b << " is " << realOf(type, got[i]) << ", expected "
+          << nameOf(type) << ": " << a << " % " << b << " is " << toDouble(type, got[i]) << ", expected "
           << std::fmod(a, b);
     }
   }

@@ -15,7 +15,7 @@ namespace {
 class Idioms : public Semantics {
 protected:
   static double numberOf(Type type, uint64_t raw) {
-    return isFloat(type) ? realOf(type, raw) : static_cast<double>(wideOf(type, raw));
+    return isFloat(type) ? toDouble(type, raw) : static_cast<double>(wideOf(type, raw));
   }
 };
 
@@ -181,7 +181,7 @@ TEST_P(Idioms, AZeroBesideANumberKeepsItsSign) {
     for (const uint64_t zero : {rawOfReal(type, 0.0), rawOfReal(type, -0.0)})
       for (const uint64_t word : specialWords(type))
         for (const bool first : {true, false}) {
-          if (realOf(type, word) == 0)
+          if (toDouble(type, word) == 0)
             continue;
           left.push_back(first ? zero : word);
           right.push_back(first ? word : zero);
@@ -192,7 +192,7 @@ TEST_P(Idioms, AZeroBesideANumberKeepsItsSign) {
     launch(extremesOfPairsKernel, {x.ref(), y.ref(), least.ref(), most.ref()}, extentText(count));
     const Raw low = read(least), high = read(most);
     for (int64_t i = 0; i < 3 * count; ++i) {
-      const double a = realOf(type, left[i % count]), b = realOf(type, right[i % count]);
+      const double a = toDouble(type, left[i % count]), b = toDouble(type, right[i % count]);
       ASSERT_TRUE(same(type, low[i], rawOfReal(type, std::fmin(a, b)))) << nameOf(type) << ", " << a << " and " << b;
       ASSERT_TRUE(same(type, high[i], rawOfReal(type, std::fmax(a, b)))) << nameOf(type) << ", " << a << " and " << b;
     }

@@ -18,7 +18,7 @@ protected:
     launch(kernel, n ? std::vector<Arg>{out.ref(), *n} : std::vector<Arg>{out.ref()});
     std::vector<double> numbers;
     for (const uint64_t raw : read(out))
-      numbers.push_back(realOf(f32, raw));
+      numbers.push_back(toDouble(f32, raw));
     return numbers;
   }
 };
@@ -255,9 +255,9 @@ TEST_P(Language, ViewsAreHostVariables) {
   launch(viewVariablesKernel, {a.ref(), b.ref(), int64_t(3)});
   Numbers x, y;
   for (const uint64_t raw : read(a))
-    x.push_back(realOf(f32, raw));
+    x.push_back(toDouble(f32, raw));
   for (const uint64_t raw : read(b))
-    y.push_back(realOf(f32, raw));
+    y.push_back(toDouble(f32, raw));
   EXPECT_EQ(x, (Numbers{70, 6, 7}));
   EXPECT_EQ(y, (Numbers{6, 7, 8}));
 }

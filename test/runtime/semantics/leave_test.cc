@@ -108,7 +108,7 @@ TEST_P(Leave, TilesKeepWhatTheyHadWhenALoopWasLeft) {
       }
       const Raw got = read(out);
       for (int64_t i = 0; i < 56; ++i)
-        ASSERT_EQ(realOf(f32, got[i]), i < 51 ? x : y) << "at " << i << ", stop " << stop << ", skip " << skip;
+        ASSERT_EQ(toDouble(f32, got[i]), i < 51 ? x : y) << "at " << i << ", stop " << stop << ", skip " << skip;
     }
 }
 
@@ -271,7 +271,7 @@ TEST_P(Leave, TilesGetValuesInSidesThatAreLeft) {
     launch(firstValuesKernel, {out.ref(), a}, "", 2);
     const Raw got = read(out);
     for (int64_t i = 0; i < 34; ++i)
-      EXPECT_EQ(realOf(f32, got[i]), a == 2 ? 2 : a == 0 || i < 17 ? 7 : 4) << a << " at " << i;
+      EXPECT_EQ(toDouble(f32, got[i]), a == 2 ? 2 : a == 0 || i < 17 ? 7 : 4) << a << " at " << i;
   }
 }
 
@@ -307,14 +307,14 @@ TEST_P(Leave, ProgramsEndAmongProducts) {
           for (int64_t j = 0; j < 32; ++j) {
             row[j] = 0;
             for (int64_t k = 0; k < last; ++k)
-              row[j] += realOf(f16, words[i * depth + k]) * realOf(f16, words[j * depth + k]);
+              row[j] += toDouble(f16, words[i * depth + k]) * toDouble(f16, words[j * depth + k]);
             total += row[j];
           }
           for (double &each : row)
             each += total;
         }
         for (int64_t j = 0; j < 32; ++j)
-          ASSERT_EQ(realOf(f32, got[(p * 32 + i) * 32 + j]), row[j]) << p << " at " << i << ", " << j << ", " << end;
+          ASSERT_EQ(toDouble(f32, got[(p * 32 + i) * 32 + j]), row[j]) << p << " at " << i << ", " << j << ", " << end;
       }
   }
 }

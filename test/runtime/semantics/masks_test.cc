@@ -167,13 +167,13 @@ TEST_P(Masks, OfTrianglesChooseElementsOfRows) {
         for (int64_t n = 0; n < N; ++n) {
           const double x = number(m * N + n);
           const bool isInside = isInTriangle({m, n}, limit, form);
-          ASSERT_EQ(realOf(f32, gotStored[m * N + n]), isInside && x > 0 ? x + 1 : x)
+          ASSERT_EQ(toDouble(f32, gotStored[m * N + n]), isInside && x > 0 ? x + 1 : x)
               << "form " << form << ", limit " << limit << ", at " << m << ", " << n;
           sum += isInside ? x : 0.5;
           most = std::max(most, isInside ? x : -2);
         }
-        ASSERT_EQ(realOf(f32, gotSums[m]), sum) << "form " << form << ", limit " << limit << ", row " << m;
-        ASSERT_EQ(realOf(f32, gotLargest[m]), most) << "form " << form << ", limit " << limit << ", row " << m;
+        ASSERT_EQ(toDouble(f32, gotSums[m]), sum) << "form " << form << ", limit " << limit << ", row " << m;
+        ASSERT_EQ(toDouble(f32, gotLargest[m]), most) << "form " << form << ", limit " << limit << ", row " << m;
       }
     }
 }

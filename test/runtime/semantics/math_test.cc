@@ -90,8 +90,8 @@ protected:
     const bool wide = type == f64;
     double largest = 0;
     for (size_t i = 0; i < got.size(); ++i) {
-      const double a = realOf(type, left[i]), b = right.empty() ? 0 : realOf(type, right[i]),
-                   value = realOf(type, got[i]);
+      const double a = toDouble(type, left[i]), b = right.empty() ? 0 : toDouble(type, right[i]),
+                   value = toDouble(type, got[i]);
       const long double want = function.reference(a, b);
       const double rounded = wide ? static_cast<double>(want) : static_cast<double>(static_cast<float>(want));
       const double error = ulps(value, want, wide ? 53 : 24, wide ? -1021 : -125);
@@ -183,7 +183,7 @@ void addPairs(Type type, int count, Raw &left, Raw &right) {
     add(between(-1, 1) * size, between(-1, 1) * size);
     add(static_cast<double>(random() % 41) - 20, static_cast<double>(random() % 41) - 20);
     const double base =
-        realOf(type, rawOfReal(type, i % 2 ? std::exp(between(-3, 3)) : 1 + std::ldexp(between(-1, 1), -i % 40)));
+        toDouble(type, rawOfReal(type, i % 2 ? std::exp(between(-3, 3)) : 1 + std::ldexp(between(-1, 1), -i % 40)));
     add(base, between(-most, most) / std::log2(base));
   }
 }
@@ -210,7 +210,7 @@ TEST_P(Math, ExactCasesAreExact) {
     for (size_t i = 0; i < functions().size(); ++i)
       for (const std::vector<double> &numbers : functions()[i].exact) {
         const auto rawOf = [&](double number) { return rawOfReal(type, number); };
-        if (std::ranges::any_of(numbers, [&](double number) { return realOf(type, rawOf(number)) != number; }))
+        if (std::ranges::any_of(numbers, [&](double number) { return toDouble(type, rawOf(number)) != number; }))
           continue;
         ASSERT_EQ(numbers.size(), functions()[i].operands + 1u) << functions()[i].name;
         const Raw got = results(type, i, {rawOf(numbers[0])}, {rawOf(numbers[1])});
@@ -233,14 +233,14 @@ TEST_P(Math, FunctionsOfNarrowFloatsRoundTheF32Result) {
                 &second = function.operands == 2 ? right : arguments;
       const Raw got = results(type, index, first, second);
       for (size_t i = 0; i < got.size(); ++i) {
-        const double a = realOf(type, first[i]), b = realOf(type, second[i]), value = realOf(type, got[i]);
+        const double a = toDouble(type, first[i]), b = toDouble(type, second[i]), value = toDouble(type, got[i]);
         const double want = static_cast<double>(function.reference(a, b));
         const uint64_t nearest = rawOfReal(type, want);
         const bool neighbour = got[i] + 1 == nearest || got[i] == nearest + 1;
         const double half =
-            std::fabs(realOf(type, nearest) - want); // how far the nearest is: a near tie lets both pass
+            std::fabs(toDouble(type, nearest) - want); // how far the nearest is: a near tie lets both pass
         EXPECT_TRUE(same(type, got[i], nearest) || (neighbour && std::fabs(value - want) <= half * 1.001))
-            << function.name << "(" << a << ", " << b << ") is " << value << ", expected " << realOf(type, nearest);
+            << function.name << "(" << a << ", " << b << ") is " << value << ", expected " << toDouble(type, nearest);
       }
     }
   }

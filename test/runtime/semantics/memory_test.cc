@@ -33,8 +33,8 @@ TEST_P(Memory, ALoadedTileIsAValue) {
     launch(sumAndDifferenceKernel, {x.ref(), y.ref()}, extentText(extent));
     const Raw sums = read(x), differences = read(y);
     for (int64_t i = 0; i < extent; ++i) {
-      ASSERT_EQ(realOf(f32, sums[i]), 2 * i - 4);
-      ASSERT_EQ(realOf(f32, differences[i]), 14);
+      ASSERT_EQ(toDouble(f32, sums[i]), 2 * i - 4);
+      ASSERT_EQ(toDouble(f32, differences[i]), 14);
     }
     launch(swapKernel, {x.ref(), y.ref()}, extentText(extent));
     ASSERT_EQ(read(x), differences);
@@ -82,7 +82,7 @@ TEST_P(Memory, PositionsAndMasksAreThoseOfTheLoadsPlace) {
   for (int64_t i = 0; i < 64; ++i)
     for (int64_t j = 0; j < 4; ++j) {
       const double want = static_cast<double>(j < 3 ? at[i] * 3 + j + 1 : picks[i] ? at[i] * 3 + 2 : 0);
-      ASSERT_EQ(realOf(f32, got[i * 4 + j]), want) << i << ", " << j;
+      ASSERT_EQ(toDouble(f32, got[i * 4 + j]), want) << i << ", " << j;
     }
 }
 
@@ -141,7 +141,7 @@ TEST_P(Memory, AtomicAddsAreIndivisibleAndReturnTheOldValue) {
     const Tensor total(device, type, {size}), before(device, type, {programs, 17});
     launch(countKernel, {total.ref(), before.ref()}, extentText(17), programs);
     const auto number = [&](uint64_t raw) {
-      return isFloat(type) ? realOf(type, raw) : static_cast<double>(integerOf(type, raw));
+      return isFloat(type) ? toDouble(type, raw) : static_cast<double>(integerOf(type, raw));
     };
     for (const uint64_t sum : read(total))
       EXPECT_EQ(number(sum), 3 * programs) << nameOf(type);

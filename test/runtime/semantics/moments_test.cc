@@ -47,7 +47,7 @@ TEST_P(Moments, AreThoseOfDoublePrecision) {
         for (int64_t r = 0; r < rows; ++r)
           for (int64_t c = 0; c < columns; ++c)
             if (i < rows ? r == i : i == count - 1 || c == i - rows)
-              numbers.push_back(realOf(type, raw[r * columns + c]));
+              numbers.push_back(toDouble(type, raw[r * columns + c]));
         const auto n = static_cast<double>(numbers.size());
         double total = 0, squares = 0;
         for (const double number : numbers)
@@ -59,9 +59,9 @@ TEST_P(Moments, AreThoseOfDoublePrecision) {
         const double epsilon = type == f64 ? 0x1p-53 : 0x1p-24;
         const double rounding = type == bf16 ? 0x1p-8 : type == f16 ? 0x1p-11 : epsilon;
         const double want = total / n, off = (n + 1) * epsilon * want, variance = squares / n;
-        ASSERT_NEAR(realOf(type, gotMeans[i]), want, off + rounding * want)
+        ASSERT_NEAR(toDouble(type, gotMeans[i]), want, off + rounding * want)
             << nameOf(type) << " " << rows << "x" << columns << ": mean " << i;
-        ASSERT_NEAR(realOf(type, gotVars[i]), variance,
+        ASSERT_NEAR(toDouble(type, gotVars[i]), variance,
                     ((n + 4) * epsilon + rounding) * variance + 1.01 * off * off + 0x1p-24 * (type == f16))
             << nameOf(type) << " " << rows << "x" << columns << ": variance " << i;
       }

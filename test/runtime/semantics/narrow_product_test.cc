@@ -50,14 +50,14 @@ const Kernel productKernel = kernel("product", product,
 void expectWithin(double bound, double least, Type left, Type right, const Form &form, const Raw &a, const Raw &b,
                   const Raw &before, const Raw &got, const std::string &what) {
   for (int64_t i = 0; i < form.m * form.n; ++i) {
-    double want = realOf(f32, before[i]), size = std::abs(want);
+    double want = toDouble(f32, before[i]), size = std::abs(want);
     for (int64_t k = 0; k < form.k; ++k) {
-      const double term = realOf(left, a[i / form.n * form.k + k]) * realOf(right, b[k * form.n + i % form.n]);
+      const double term = toDouble(left, a[i / form.n * form.k + k]) * toDouble(right, b[k * form.n + i % form.n]);
       want += term;
       size += std::abs(term);
     }
-    ASSERT_LE(std::abs(realOf(f32, got[i]) - want), bound * size + least)
-        << what << ", at " << i << ": got " << realOf(f32, got[i]) << ", want " << want;
+    ASSERT_LE(std::abs(toDouble(f32, got[i]) - want), bound * size + least)
+        << what << ", at " << i << ": got " << toDouble(f32, got[i]) << ", want " << want;
   }
 }
 
@@ -73,7 +73,7 @@ TEST_P(NarrowProducts, OfFloatsOf8BitsAreWithinTheirBounds) {
           const auto codes = [&](Type type, int64_t count) {
             Raw raw;
             while (static_cast<int64_t>(raw.size()) < count)
-              if (const uint64_t code = random() & 0xff; std::isfinite(realOf(type, code)))
+              if (const uint64_t code = random() & 0xff; std::isfinite(toDouble(type, code)))
                 raw.push_back(code);
             return raw;
           };
@@ -140,7 +140,7 @@ protected:
     uint64_t code;
     do
       code = random() & ((uint64_t{1} << 8 * bytesOf(type)) - 1);
-    while (!std::isfinite(realOf(type, code)) || std::abs(realOf(type, code)) > 1e5);
+    while (!std::isfinite(toDouble(type, code)) || std::abs(toDouble(type, code)) > 1e5);
     return code;
   }
 
@@ -169,11 +169,11 @@ protected:
             number = realOfHalfByte(code);
           } else {
             made.elements[placeOf(1)] = finite(type);
-            number = realOf(type, made.elements[placeOf(1)]);
+            number = toDouble(type, made.elements[placeOf(1)]);
           }
           const double factor = !kind.length        ? 1
                                 : kind.scales == u8 ? std::ldexp(1, static_cast<int>(scale) - 127)
-                                                    : realOf(kind.scales, scale);
+                                                    : toDouble(kind.scales, scale);
           made.numbers[(b * rows + r) * columns + c] = number * factor;
         }
     return made;
@@ -206,10 +206,10 @@ protected:
         want += term;
         size += std::abs(term);
       }
-      ASSERT_LE(std::abs(realOf(f32, got[i]) - want), 3 * static_cast<double>(K + 1) * roundoff * size)
+      ASSERT_LE(std::abs(toDouble(f32, got[i]) - want), 3 * static_cast<double>(K + 1) * roundoff * size)
           << nameOf(left.elements) << " by " << nameOf(right.elements) << ", scales of " << nameOf(left.scales)
           << " for " << left.length << " and of " << nameOf(right.scales) << " for " << right.length << ", form "
-          << form << ", at " << i << ": got " << realOf(f32, got[i]) << ", want " << want;
+          << form << ", at " << i << ": got " << toDouble(f32, got[i]) << ", want " << want;
     }
   }
 };
@@ -262,13 +262,13 @@ TEST_P(ScaledProducts, KnowTheEndsOfScales) {
   launch(scaledKernel, {x.ref(), sx.ref(), y.ref(), sy.ref(), c.ref()}, "form=2");
   const Raw got = read(c);
   for (int64_t i = 0; i < 14; ++i)
-    EXPECT_TRUE(std::isnan(realOf(f32, got[i]))) << i;
+    EXPECT_TRUE(std::isnan(toDouble(f32, got[i]))) << i;
   for (int64_t i = 14; i < 21; ++i)
-    EXPECT_EQ(realOf(f32, got[i]), 64 * 0x1p100) << i;
+    EXPECT_EQ(toDouble(f32, got[i]), 64 * 0x1p100) << i;
   for (int64_t i = 21; i < 28; ++i) // below f32's numbers
-    EXPECT_LE(std::abs(realOf(f32, got[i])), 64 * 0x1p-126) << i;
+    EXPECT_LE(std::abs(toDouble(f32, got[i])), 64 * 0x1p-126) << i;
   for (int64_t i = 28; i < 35; ++i)
-    EXPECT_EQ(realOf(f32, got[i]), 64 * 0x1p-27) << i;
+    EXPECT_EQ(toDouble(f32, got[i]), 64 * 0x1p-27) << i;
 }
 
 // Processors and GPUs have different instructions for such products.

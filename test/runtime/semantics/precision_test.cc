@@ -44,7 +44,7 @@ protected:
            fmt::format("m={},n={},k={},precision={}", m, n, k, precisionNames[static_cast<size_t>(precision)]));
     std::vector<double> got;
     for (const uint64_t word : read(sums))
-      got.push_back(realOf(f32, word));
+      got.push_back(toDouble(f32, word));
     return got;
   }
 };
@@ -169,13 +169,13 @@ TEST_P(Precisions, LeaveOutTermsWithAFactorOutsideAlone) {
         for (const Raw &got :
              {product(tensor(type, {rows, depth}, infinite), short33), product(ones, tensor(type, {depth, 33}, below))})
           for (const uint64_t word : got) {
-            const double sum = realOf(sums, word);
+            const double sum = toDouble(sums, word);
             ASSERT_TRUE(std::isnan(sum) || sum == static_cast<double>(inside)) << nameOf(type) << ": " << sum;
           }
         const Tensor left = tensor(type, {rows, depth}, onesBut(type, rows, depth, true, 2, 3, INFINITY)),
                      right = tensor(type, {depth, 33}, onesBut(type, depth, 33, false, 2, 3, 0));
         for (const uint64_t word : product(left, right))
-          ASSERT_TRUE(std::isnan(realOf(sums, word))) << nameOf(type);
+          ASSERT_TRUE(std::isnan(toDouble(sums, word))) << nameOf(type);
       }
 }
 

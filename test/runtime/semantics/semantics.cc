@@ -28,7 +28,7 @@ static Format formatOf(Type type) {
   }
 }
 
-double realOf(Type type, uint64_t raw) {
+double toDouble(Type type, uint64_t raw) {
   const auto [exponentBits, mantissaBits] = formatOf(type);
   const int64_t bias = (1ll << (exponentBits - 1)) - 1, top = (1ll << exponentBits) - 1;
   const int64_t exponent = raw >> mantissaBits & top;
@@ -70,7 +70,7 @@ __int128 wideOf(Type type, uint64_t raw) {
 }
 
 uint64_t computed(Type type, uint64_t raw) {
-  return isFloat(type) && bytesOf(type) == 1 ? rawOfReal(type, realOf(type, raw)) : raw;
+  return isFloat(type) && bytesOf(type) == 1 ? rawOfReal(type, toDouble(type, raw)) : raw;
 }
 
 uint64_t rawOfReal(Type type, double value) {
@@ -143,7 +143,7 @@ bool same(Type type, uint64_t got, uint64_t want, bool signOfZero) {
     return true;
   if (!isFloat(type))
     return false;
-  const double a = realOf(type, got), b = realOf(type, want);
+  const double a = toDouble(type, got), b = toDouble(type, want);
   return (std::isnan(a) && std::isnan(b)) || (!signOfZero && a == 0 && b == 0);
 }
 

@@ -27,7 +27,7 @@ inline const int64_t extents[] = {1, 3, 17, 64, 768};
 inline const int64_t scalarAndExtents[] = {0, 1, 3, 17, 64, 768}; // 0 stands for a scalar
 
 /// The number that a raw float means.
-double realOf(Type type, uint64_t raw);
+double toDouble(Type type, uint64_t raw);
 /// The number that a raw integer or bool means; u64 from 2^63 on is 2^64 more.
 int64_t integerOf(Type type, uint64_t raw);
 /// As above without an end: u64 from 2^63 on, unchanged.

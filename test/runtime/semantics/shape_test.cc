@@ -151,8 +151,8 @@ TEST_P(Shapes, FactorsMayBeJoinedSplitAndMade) {
           first += l * (y[k * 64 + 2 * j] + (k + 3 * j) % 5 - 2);
           second += l * y[k * 64 + 2 * j + 1];
         }
-        ASSERT_EQ(realOf(f32, got[i * 32 + j]), first) << nameOf(type) << " at " << i << ", " << j;
-        ASSERT_EQ(realOf(f32, got[(32 + i) * 32 + j]), second) << nameOf(type) << " at " << i << ", " << j;
+        ASSERT_EQ(toDouble(f32, got[i * 32 + j]), first) << nameOf(type) << " at " << i << ", " << j;
+        ASSERT_EQ(toDouble(f32, got[(32 + i) * 32 + j]), second) << nameOf(type) << " at " << i << ", " << j;
       }
   }
 }

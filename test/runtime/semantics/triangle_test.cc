@@ -47,7 +47,7 @@ protected:
     const Raw raw = read(got);
     for (size_t i = 0; i < want.size(); ++i)
       ASSERT_TRUE(same(f32, raw[i], rawOfReal(f32, want[i]), false))
-          << what << ", element " << i << ": expected " << want[i] << ", but got " << realOf(f32, raw[i]);
+          << what << ", element " << i << ": expected " << want[i] << ", but got " << toDouble(f32, raw[i]);
   }
   /// Launches underMasks with a limit of i32 or i64 and compares the stored results.
   template <class Limit> void expectProducts(Type type, int form, Limit limit) {

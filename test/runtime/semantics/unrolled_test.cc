@@ -28,7 +28,7 @@ protected:
   std::vector<int64_t> download(const Tensor &from) const {
     std::vector<int64_t> values;
     for (const uint64_t raw : read(from))
-      values.push_back(isFloat(from.type()) ? static_cast<int64_t>(realOf(from.type(), raw))
+      values.push_back(isFloat(from.type()) ? static_cast<int64_t>(toDouble(from.type(), raw))
                                             : integerOf(from.type(), raw));
     return values;
   }

@@ -108,9 +108,9 @@ TEST_P(While, CarriesTiles) {
         for (int64_t i = 0; i < 7 * extent; ++i) {
           const int64_t row = i / extent;
           const bool isSecond = (row >= 4) != (count % 2 == 1);
-          ASSERT_EQ(realOf(f32, got[i]), row == 0   ? a
-                                         : isSecond ? 2
-                                                    : 1)
+          ASSERT_EQ(toDouble(f32, got[i]), row == 0   ? a
+                                           : isSecond ? 2
+                                                      : 1)
               << nameOf(type) << " at " << i << " of rows of " << extent << ", " << count << " rounds";
         }
         ASSERT_EQ(read(rounds)[0], static_cast<uint64_t>(std::max<int64_t>(count - 1, 0)));
@@ -154,8 +154,8 @@ TEST_P(While, RoundsMultiply) {
           for (int64_t j = 0; j < extent; ++j) {
             double product = 0;
             for (int64_t k = 0; k < extent; ++k)
-              product += realOf(type, numbers[i * extent + k]) * realOf(type, numbers[k * extent + j]);
-            ASSERT_EQ(realOf(f32, got[i * extent + j]), static_cast<double>(2 * times) * product)
+              product += toDouble(type, numbers[i * extent + k]) * toDouble(type, numbers[k * extent + j]);
+            ASSERT_EQ(toDouble(f32, got[i * extent + j]), static_cast<double>(2 * times) * product)
                 << extent << " at " << i << ", " << j << ", " << times << " rounds";
           }
       }
@@ -187,8 +187,8 @@ TEST_P(While, StandsInALoopOfProducts) {
     for (int64_t i = 0; i < 32 * 32; ++i) {
       double product = 0;
       for (int64_t k = 0; k < 32; ++k)
-        product += realOf(bf16, numbers[i / 32 * 32 + k]) * realOf(bf16, numbers[k * 32 + i % 32]);
-      ASSERT_EQ(realOf(f32, got[i]), static_cast<double>(times + 1) * product) << "at " << i;
+        product += toDouble(bf16, numbers[i / 32 * 32 + k]) * toDouble(bf16, numbers[k * 32 + i % 32]);
+      ASSERT_EQ(toDouble(f32, got[i]), static_cast<double>(times + 1) * product) << "at " << i;
     }
   }
 }

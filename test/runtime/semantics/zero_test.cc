@@ -53,7 +53,7 @@ TEST_P(Zeros, AddingZeroLeavesNoNegativeZero) {
     const Raw got = read(y);
     for (size_t i = 0; i < got.size(); ++i)
       EXPECT_NE(got[i], rawOfReal(type, -0.0)) << nameOf(type) << ", way " << i / count << ", element " << i % count
-                                               << " of " << realOf(type, read(x)[i % count]);
+                                               << " of " << toDouble(type, read(x)[i % count]);
   }
 }
 
@@ -98,7 +98,7 @@ TEST_P(Zeros, WhereKeepsTheSignThatItChooses) {
     launch(selectKernel, {x.ref(), y.ref()});
     const Raw got = read(y);
     for (int64_t i = 0; i < count; ++i) {
-      const double value = realOf(type, raw[i]);
+      const double value = toDouble(type, raw[i]);
       const uint64_t zero = rawOfReal(type, 0.0), negative = rawOfReal(type, -0.0);
       EXPECT_EQ(got[i], value < 0 ? raw[i] : zero) << nameOf(type) << " " << value;
       EXPECT_EQ(got[count + i], value > 0 ? raw[i] : negative) << nameOf(type) << " " << value;
