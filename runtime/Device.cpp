@@ -40,7 +40,7 @@ std::shared_ptr<Device> Device::open(const std::string &name) {
     return device;
   const std::optional<std::string> meant = nearest(name, names());
   const bool isArchitecture = meant && meant->ends_with(":" + name); // of a GPU, simulated or not
-  throw Error(fmt::format("expected a device out of {}, but got '{}'{}", fmt::join(names(), ", "), name,
+  throw Error(unknownName("device", name, names(),
                           isArchitecture ? fmt::format("; did you mean '{}' or 'cuda:0'?", *meant)
                                          : didYouMean(name, names())));
 }

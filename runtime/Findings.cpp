@@ -266,8 +266,7 @@ void FindingsFile::check(const std::vector<const Kernel *> &kernels) const {
       continue;
     const auto found = llvm::find(names, line.finding->kernel);
     if (found == names.end())
-      throw wrong(line, fmt::format("expected a kernel out of {}, but got '{}'{}", fmt::join(names, ", "),
-                                    line.finding->kernel, didYouMean(line.finding->kernel, names)));
+      throw wrong(line, unknownName("kernel", line.finding->kernel, names));
     checkConfig(line, *kernels[found - names.begin()]);
   }
 }

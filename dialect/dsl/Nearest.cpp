@@ -85,4 +85,16 @@ std::string didYouMean(const std::string &word, const std::vector<std::string> &
   return guess ? "; did you mean '" + *guess + "'?" : "";
 }
 
+std::string unknownName(const std::string &kind, const std::string &name, const std::vector<std::string> &known) {
+  return unknownName(kind, name, known, didYouMean(name, known));
+}
+
+std::string unknownName(const std::string &kind, const std::string &name, const std::vector<std::string> &known,
+                        const std::string &hint) {
+  std::string names;
+  for (const std::string &each : known)
+    names += (names.empty() ? "" : ", ") + each;
+  return "unknown " + kind + " '" + name + "'" + hint + (names.empty() ? "; there is none" : " (known: " + names + ")");
+}
+
 } // namespace kiln

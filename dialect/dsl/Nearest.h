@@ -1,7 +1,9 @@
 // Suggestions for misspelt words in messages: flags, commands, kernels, config fields.
 //
-//     didYouMean("--stepz", {"--steps", "--data"})     "; did you mean '--steps'?"
-//     didYouMean("--batch-size", {"--data"})           ""
+//     didYouMean("--stepz", {"--steps", "--data"})       "; did you mean '--steps'?"
+//     didYouMean("--batch-size", {"--data"})             ""
+//     unknownName("device", "cpuu", {"cpu", "cuda:0"})   "unknown device 'cpuu'; did you mean 'cpu'? (known: cpu,
+//     cuda:0)"
 
 #pragma once
 
@@ -19,5 +21,11 @@ std::optional<std::string> nearest(const std::string &word, const std::vector<st
 
 /// The end of a message about an unknown `word`: `; did you mean '--steps'?`, or nothing if no candidate is near.
 std::string didYouMean(const std::string &word, const std::vector<std::string> &candidates);
+
+/// The message about a name of some kind, such as a device, that is not among `known`. The hint follows the name; by
+/// default it is didYouMean().
+std::string unknownName(const std::string &kind, const std::string &name, const std::vector<std::string> &known);
+std::string unknownName(const std::string &kind, const std::string &name, const std::vector<std::string> &known,
+                        const std::string &hint);
 
 } // namespace kiln

@@ -31,13 +31,10 @@ Type unsignedOf(Type type) {
 Type typeNamed(const std::string &name) {
   if (const auto type = findType(&TypeInfo::spelling, name))
     return *type;
-  std::string all;
   std::vector<std::string> spellings;
-  for (const TypeInfo &info : allTypes) {
-    all += (all.empty() ? "" : ", ") + std::string(info.spelling);
+  for (const TypeInfo &info : allTypes)
     spellings.emplace_back(info.spelling);
-  }
-  throw Error("expected an element type (" + all + "), but got '" + name + "'" + didYouMean(name, spellings));
+  throw Error(unknownName("element type", name, spellings));
 }
 
 std::string textOf(const Shape &shape) {

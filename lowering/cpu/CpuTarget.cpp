@@ -72,9 +72,9 @@ static void deriveNumbers(CpuTarget &target, Fault whose) {
   // Checked with an unnamed CPU first, because LLVM prints a warning for an unknown one.
   const std::unique_ptr<llvm::MCSubtargetInfo> any(backend.createMCSubtargetInfo(cpuTriple(), "", ""));
   if (!any->isCPUStringValid(target.cpu))
-    throw Error("expected the name of an x86-64 CPU as LLVM spells it (\"native\", \"x86-64-v3\", \"znver4\", …) "
-                "or of a GPU (\"sm_90a\", …), but got '" +
-                target.cpu + "'");
+    throw Error(
+        "unknown CPU '" + target.cpu +
+        "'; expected an x86-64 CPU as LLVM spells it, such as native, x86-64-v3 or znver4, or a GPU such as sm_90a");
   const std::unique_ptr<llvm::MCSubtargetInfo> info(
       backend.createMCSubtargetInfo(cpuTriple(), target.cpu, target.features));
   std::string missing;

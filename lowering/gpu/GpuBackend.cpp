@@ -172,8 +172,7 @@ std::shared_ptr<const Backend> openBackend(const std::string &name) {
   std::vector<std::string> names;
   for (const GpuTarget &target : gpuTargets())
     names.push_back(target.architecture);
-  throw Error("expected a GPU's architecture out of " + llvm::join(names, ", ") + ", but got '" + name + "'" +
-              didYouMean(name, names));
+  throw Error(unknownName("GPU architecture", name, names));
 }
 
 } // namespace kiln::lowering::gpu

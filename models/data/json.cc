@@ -47,10 +47,10 @@ static Json parse(const std::string &path, const std::string &text) {
     return Json::parse(text, checked);
   } catch (const Json::parse_error &error) { // `byte` counts from 1, and is past the end for a truncated text
     const std::string got = error.byte > text.size() ? "it ends" : "there is an unexpected character";
-    throw Error(fmt::format("expected a JSON object in '{}', but after {} bytes {}", path,
+    throw Error(fmt::format("'{}' is no JSON object: after {} bytes {}", path,
                             std::min(text.size(), error.byte - std::min<size_t>(error.byte, 1)), got));
   } catch (const Json::exception &) { // a number outside the range of double
-    throw Error(fmt::format("expected a JSON object in '{}', but a number in it is too large", path));
+    throw Error(fmt::format("'{}' is no JSON object: a number in it is too large", path));
   }
 }
 

@@ -21,7 +21,7 @@ static std::vector<std::string> findFiles(const std::string &pattern) {
   std::vector<std::string> files(found.gl_pathv, found.gl_pathv + (result == 0 ? found.gl_pathc : 0));
   ::globfree(&found);
   if (files.empty())
-    throw Error(fmt::format("expected files of tokens, but none is named '{}'", pattern));
+    throw Error(fmt::format("no file of tokens is named '{}'", pattern));
   return files;
 }
 

@@ -130,8 +130,8 @@ std::optional<Vocabulary> vocabularyBeside(const Pretrained &model) {
   if (!model.folder)
     return {};
   if (fs::exists(fs::path(*model.folder) / "spiece.model"))
-    throw Error(fmt::format("expected a byte-pair tokenizer (tokenizer.json, or vocab.json and merges.txt), but "
-                            "'{}/spiece.model' is another kind",
+    throw Error(fmt::format("'{}/spiece.model' is no byte-pair tokenizer; expected tokenizer.json, or vocab.json and "
+                            "merges.txt",
                             *model.folder));
   const bool isCheckpoint = fs::exists(fs::path(*model.folder) / "training.json");
   for (const std::string &folder : {*model.folder, fs::absolute(*model.folder).parent_path().string()})

@@ -42,9 +42,10 @@ Recompute recomputeNamed(const std::string &flag, const std::string &text) {
     else if (site != siteNames.end())
       result.blocks.at(site - siteNames.begin()) = blocks;
     else
-      throw Error(fmt::format("expected '{}' to be none, or a list of {} and block, joined by commas, each with ':' "
-                              "and a number of blocks or without, but got '{}'",
-                              flag, fmt::join(siteNames, ", "), text));
+      throw Error(
+          fmt::format("'{}' in '{}' is no activation to recompute; expected none, or a list of {} and block, joined "
+                      "by commas, each with or without ':' and a number of blocks",
+                      name, flag, fmt::join(siteNames, ", ")));
   }
   return result;
 }

@@ -141,9 +141,10 @@ Vocabulary readVocabulary(const std::string &path) {
       return exists(within(path, pair.first)) && exists(within(path, pair.second));
     });
     if (names == std::end(pairNames))
-      throw Error(fmt::format("expected a tokenizer in '{}', which is tokenizer.json, or vocab.json and merges.txt, or "
-                              "encoder.json and vocab.bpe, but there is none",
-                              path));
+      throw Error(
+          fmt::format("no tokenizer in '{}'; expected tokenizer.json, or vocab.json and merges.txt, or encoder.json "
+                      "and vocab.bpe",
+                      path));
     v = readPair(within(path, names->first), within(path, names->second));
   }
   verify(v);

@@ -154,8 +154,7 @@ static std::string hintFor(std::string word, const std::vector<std::string> &kno
 }
 
 Error unknownModel(const std::string &name, const std::vector<std::string> &known) {
-  return Error(
-      fmt::format("expected a model out of {}, but got '{}'{}", fmt::join(known, ", "), name, hintFor(name, known)));
+  return Error(unknownName("model", name, known, hintFor(name, known)));
 }
 
 /// Throws for the first word that is neither an option nor a command.

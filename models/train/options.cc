@@ -25,8 +25,10 @@ StepRange stepRangeNamed(const std::string &flag, const std::string &text) {
   const auto first = numberIn<int64_t>(flag, text.substr(0, colon));
   const StepRange range = {first, colon == std::string::npos ? first : numberIn<int64_t>(flag, text.substr(colon + 1))};
   if (range.first < 1 || range.last < range.first)
-    throw Error(fmt::format("expected '{}' to be A:B (steps A to B, with 1 <= A <= B) or A (one step), but got '{}'",
-                            flag, text));
+    throw Error(
+        fmt::format("'{}' is no range of steps for '{}'; expected A:B (steps A to B, with 1 <= A <= B) or A (one "
+                    "step)",
+                    text, flag));
   return range;
 }
 
@@ -46,9 +48,10 @@ MemoryBudget budgetNamed(const std::string &flag, const std::string &text) {
     for (const auto &[name, size] : units)
       if (unit == name && number * size <= 0x1p60)
         return {static_cast<int64_t>(std::floor(number * size))};
-  throw Error(fmt::format("expected '{}' to be auto, or a number of KiB, MiB, GiB, TiB, kB, MB, GB or TB such as 6GiB, "
-                          "but got '{}'",
-                          flag, text));
+  throw Error(
+      fmt::format("'{}' is no size for '{}'; expected auto, or a number of KiB, MiB, GiB, TiB, kB, MB, GB or TB "
+                  "such as 6GiB",
+                  text, flag));
 }
 
 std::string sizeText(int64_t bytes) {

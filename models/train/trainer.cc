@@ -152,7 +152,7 @@ void Trainer::prepare() {
 
 Trainer::Passes &Trainer::findPasses(const HostBatch &batch) {
   if (shapes.size() > 1 && !batch.shape)
-    throw Error("expected a batch with a shape, because the trainer has several shapes", Fault::internal);
+    throw Error("a batch has no shape, but the trainer has several shapes", Fault::internal);
   const BatchShape shape = batch.shape.value_or(shapes[0]);
   auto found = passes.find(shape);
   if (found == passes.end()) {

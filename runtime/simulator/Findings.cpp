@@ -2,6 +2,7 @@
 
 #include "runtime/simulator/Findings.h"
 
+#include "dialect/dsl/Nearest.h"
 #include "dialect/dsl/Types.h"
 
 #include <array>
@@ -40,10 +41,10 @@ Checks Checks::named(const std::string &text) {
     while (number < checkCount && bare != nameOf(static_cast<Check>(number)))
       ++number;
     if (number == checkCount) {
-      std::string names = "all";
+      std::vector<std::string> names = {"all"};
       for (int i = 0; i < checkCount; ++i)
-        names += fmt::format(", {}", nameOf(static_cast<Check>(i)));
-      throw Error(fmt::format("expected checks out of {}, but got '{}'", names, bare));
+        names.emplace_back(nameOf(static_cast<Check>(i)));
+      throw Error(unknownName("check", bare, names));
     }
     checks.set(static_cast<Check>(number), on);
   }

@@ -3,6 +3,7 @@
 
 #include "runtime/simulator/Launch.h"
 
+#include "dialect/dsl/Nearest.h"
 #include "dialect/dsl/Types.h"
 #include "runtime/simulator/Metrics.h"
 #include "runtime/simulator/Progress.h"
@@ -85,12 +86,14 @@ Schedule Schedule::named(const std::string &text) {
     const std::string name = word.substr(0, equals);
     const auto setting =
         std::find_if(settings().begin(), settings().end(), [&](const Setting &each) { return name == each.name; });
-    if (setting == settings().end() || equals == std::string::npos) {
-      std::vector<const char *> names;
+    if (setting == settings().end()) {
+      std::vector<std::string> names;
       for (const Setting &each : settings())
-        names.push_back(each.name);
-      throw Error(fmt::format("expected settings such as order=reverse out of {}, but got '{}'", listed(names), word));
+        names.emplace_back(each.name);
+      throw Error(unknownName("setting", name, names));
     }
+    if (equals == std::string::npos)
+      throw Error(fmt::format("expected a value in setting '{}', as in order=reverse", word));
     setting->set(schedule, word.substr(equals + 1));
   }
   return schedule;

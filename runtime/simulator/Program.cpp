@@ -1,6 +1,7 @@
 // A kernel's program: the functions that it reaches, by operands, target lists and initialisers of variables; the
 // memory of variables; and the code of each function.
 
+#include "dialect/dsl/Nearest.h"
 #include "runtime/simulator/Access.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Targets.h"
@@ -200,11 +201,11 @@ std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> m
   const int64_t sharedBytesOfTarget = checkTarget(*module);
   const int entry = module->find(name);
   if (entry < 0 || !module->functions[static_cast<size_t>(entry)].isEntry) {
-    std::string names;
+    std::vector<std::string> names;
     for (const ptx::Function &function : module->functions)
       if (function.isEntry)
-        names += (names.empty() ? "" : ", ") + std::string(function.name);
-    throw Error(fmt::format("expected a kernel out of {}, but got '{}'", names.empty() ? "none" : names, name));
+        names.emplace_back(function.name);
+    throw Error(unknownName("kernel", name, names));
   }
   auto program = std::make_shared<Program>();
   program->name = name;

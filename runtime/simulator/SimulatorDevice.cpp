@@ -400,8 +400,7 @@ std::shared_ptr<SimulatorDevice> openSimulator(const std::string &name) {
 std::shared_ptr<SimulatorDevice> SimulatorDevice::open(const std::string &name) {
   if (std::shared_ptr<SimulatorDevice> device = openSimulator(name))
     return device;
-  throw Error(fmt::format("expected a device out of {}, but got '{}'{}", fmt::join(simulatorDevices(), ", "), name,
-                          didYouMean(name, simulatorDevices())));
+  throw Error(unknownName("simulator", name, simulatorDevices()));
 }
 
 } // namespace kiln

@@ -2,6 +2,7 @@
 
 #include "runtime/simulator/TensorMap.h"
 
+#include "dialect/dsl/Nearest.h"
 #include "dialect/dsl/Types.h"
 
 #include <algorithm>
@@ -21,13 +22,10 @@ ptx::Type typeOf(TensorElement element) {
 }
 
 TensorElement tensorElementNamed(const std::string &name) {
-  std::string names;
-  for (int i = 0; i < tensorElements; ++i) {
+  for (int i = 0; i < tensorElements; ++i)
     if (name == elementNames[i])
       return static_cast<TensorElement>(i);
-    names += fmt::format("{}{}", i ? ", " : "", elementNames[i]);
-  }
-  throw Error(fmt::format("expected an element type of a tensor map, one of {}, but got '{}'", names, name));
+  throw Error(unknownName("element type of a tensor map", name, {std::begin(elementNames), std::end(elementNames)}));
 }
 
 uint32_t TensorMap::boxElements(int dimension) const {

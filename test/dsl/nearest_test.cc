@@ -51,5 +51,13 @@ TEST(Nearest, MessagesEndWithTheGuess) {
   EXPECT_EQ(didYouMean("--dropout", flags), "");
 }
 
+/// A message about an unknown name begins with the name, so that a long list does not hide it.
+TEST(Nearest, UnknownNamesStandInFrontOfTheKnownOnes) {
+  EXPECT_EQ(unknownName("device", "cpuu", {"cpu", "cuda:0"}),
+            "unknown device 'cpuu'; did you mean 'cpu'? (known: cpu, cuda:0)");
+  EXPECT_EQ(unknownName("device", "tpu:0", {"cpu", "cuda:0"}), "unknown device 'tpu:0' (known: cpu, cuda:0)");
+  EXPECT_EQ(unknownName("kernel", "add", {}), "unknown kernel 'add'; there is none");
+}
+
 } // namespace
 } // namespace kiln::testing

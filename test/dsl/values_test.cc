@@ -13,8 +13,8 @@ TEST(Types, NamesReadBack) {
   for (Type type : everyType)
     EXPECT_EQ(typeNamed(nameOf(type)), type);
   EXPECT_EQ(errorOf([] { typeNamed("float"); }),
-            "expected an element type (boolean, i8, u8, i16, u16, i32, u32, i64, u64, f8e4m3, f8e5m2, bf16, f16, f32, "
-            "f64), but got 'float'; did you mean 'f32'?");
+            "unknown element type 'float'; did you mean 'f32'? (known: boolean, i8, u8, i16, u16, i32, u32, i64, u64, "
+            "f8e4m3, f8e5m2, bf16, f16, f32, f64)");
 }
 
 TEST(Types, BytesAreThoseOfMemory) {

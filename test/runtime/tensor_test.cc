@@ -215,14 +215,15 @@ TEST(Memory, IsLimitedByTheSystemAndByEachGroupAroundTheProcess) {
 
 TEST(Devices, TellTheNamesThereAre) {
   EXPECT_EQ(errorOf([] { Device::open("gpu"); }),
-            "expected a device out of cpu, cpu:generic, cpu:x86-64-v3, cpu:x86-64-v4, cpu:amx, simulator:sm_80, "
-            "simulator:sm_86, simulator:sm_89, simulator:sm_90a, simulator:sm_100a, simulator:sm_120, cuda:0, but got "
-            "'gpu'; did you mean 'cuda:0'?");
+            "unknown device 'gpu'; did you mean 'cuda:0'? (known: cpu, cpu:generic, cpu:x86-64-v3, cpu:x86-64-v4, "
+            "cpu:amx, simulator:sm_80, simulator:sm_86, simulator:sm_89, simulator:sm_90a, simulator:sm_100a, "
+            "simulator:sm_120, cuda:0)");
 }
 
 /// An architecture alone is not a device: it may be simulated, or be that of the GPU here.
 TEST(Devices, SuggestTheNearest) {
-  expectError([] { Device::open("sm_90a"); }, {"but got 'sm_90a'; did you mean 'simulator:sm_90a' or 'cuda:0'?"});
+  expectError([] { Device::open("sm_90a"); },
+              {"unknown device 'sm_90a'; did you mean 'simulator:sm_90a' or 'cuda:0'?"});
   expectError([] { Device::open("cuda"); }, {"but got 'cuda'; did you mean 'cuda:0'?"});
   expectError([] { Device::open("cpu:0"); }, {"but got 'cpu:0'; did you mean 'cpu'?"});
   expectError([] { Device::open("simulator:sm_90"); }, {"did you mean 'simulator:sm_90a'?"});

@@ -137,8 +137,8 @@ uint64_t numberFor(const Parameter &parameter, const std::string &text) {
       open != std::string::npos && text.ends_with(')') ? typeCalled(text.substr(0, open)) : nullptr;
   const std::optional<Number> number = parseNumber(named ? text.substr(open + 1, text.size() - open - 2) : text);
   if (!number)
-    throw Error(fmt::format("expected a .npy file, zeros such as f32[64]->out.npy, or a number such as 3, 2.5, true or "
-                            "bf16(2.5) in --args, but got '{}'",
+    throw Error(fmt::format("'{}' in --args is no argument; expected a .npy file, zeros such as f32[64]->out.npy, or a "
+                            "number such as 3, 2.5, true or bf16(2.5)",
                             text));
   if (named && !bitsAs(*named, *number))
     throw Error(fmt::format("expected a number that fits {} in --args, but got '{}'", named->name, text));

@@ -112,24 +112,21 @@ static const Kernel &choose(const std::vector<const Kernel *> &kernels, const st
                             const std::string &place) {
   if (name.empty() && kernels.size() == 1)
     return *kernels[0];
-  std::string names;
-  std::vector<std::string> list;
+  std::vector<std::string> names;
   const Kernel *found = nullptr;
   for (const Kernel *kernel : kernels) {
-    if (std::find(list.begin(), list.end(), kernel->name) != list.end())
+    if (std::find(names.begin(), names.end(), kernel->name) != names.end())
       throw Error(
           fmt::format("expected kernels with different names in {}, but two are called '{}'", place, kernel->name));
     if (kernel->name == name)
       found = kernel;
-    names += (names.empty() ? "" : ", ") + kernel->name;
-    list.push_back(kernel->name);
+    names.push_back(kernel->name);
   }
   if (found)
     return *found;
   if (name.empty())
-    throw Error(fmt::format("expected --kernel to name one of the kernels of {}: {}", place, names));
-  throw Error(fmt::format("expected --kernel to name one of the kernels of {}: {}, but got '{}'{}", place, names, name,
-                          didYouMean(name, list)));
+    throw Error(fmt::format("expected --kernel to name one of the kernels of {}: {}", place, fmt::join(names, ", ")));
+  throw Error(unknownName("kernel", name, names) + " in " + place);
 }
 
 /// The file of the command line; null without one.
@@ -238,9 +235,10 @@ struct Peer {
                            : piece.contains('.')        ? file
                                                         : kernel;
       if (piece.empty() || !place.empty())
-        throw Error(fmt::format("expected --against to have at most one file, kernel, config and grid, none of them "
-                                "empty, such as 'other.cc:norm:rows=8,warps=4:grid=out.0/rows', but got '{}'",
-                                text));
+        throw Error(
+            fmt::format("'{}' is no peer for --against; expected at most one file, kernel, config and grid, none of "
+                        "them empty, such as 'other.cc:norm:rows=8,warps=4:grid=out.0/rows'",
+                        text));
       place = piece.str();
     }
   }

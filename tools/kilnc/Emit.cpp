@@ -2,6 +2,7 @@
 
 #include "tools/kilnc/Emit.h"
 
+#include "dialect/dsl/Nearest.h"
 #include "dialect/simt/layout/Picture.h"
 #include "lowering/Driver.h"
 #include "runtime/KernelImage.h"
@@ -41,11 +42,10 @@ std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, c
     return std::find(names.begin(), names.end(), stage) != names.end();
   };
   if (!has(stages))
-    throw Error(fmt::format("expected --emit to be one of {} for --target={}, but got '{}'{}", fmt::join(stages, ", "),
-                            target, stage,
-                            !has(stagesOf(!isGpu)) ? ""
-                            : isGpu                ? ", which requires a CPU, --target=cpu"
-                                                   : ", which requires a GPU, such as --target=sm_90a"));
+    throw Error(has(stagesOf(!isGpu))
+                    ? fmt::format("--emit={} requires a {}, but got --target={}", stage,
+                                  isGpu ? "CPU, --target=cpu" : "GPU, such as --target=sm_90a", target)
+                    : unknownName("stage", stage, stages) + " for --emit with --target=" + target);
   if (isGpu && oracle)
     throw Error(fmt::format("--generic requires a CPU as --target, but got '{}'", target));
   const std::string variant = isGpu ? ":cubin" : ":generic";
@@ -165,10 +165,10 @@ std::string listOf(const std::vector<const Kernel *> &kernels) {
 /// A tile in shared memory, after the word `shared`.
 static std::string pictureOfShared(llvm::StringRef text) {
   const auto wrong = [&] {
-    return Error(
-        fmt::format("expected a tile for --picture as 'shared 64x64xbf16', with ' columns' when its columns are "
-                    "contiguous, but got 'shared {}'",
-                    text.str()));
+    return Error(fmt::format(
+        "'shared {}' is no tile for --picture; expected 'shared 64x64xbf16', with ' columns' if its columns "
+        "are contiguous",
+        text.str()));
   };
   auto [tile, order] = text.trim().split(' ');
   const auto [sizes, type] = tile.rsplit('x');
@@ -185,10 +185,10 @@ static std::string pictureOfShared(llvm::StringRef text) {
   const unsigned inner = order.empty() ? 1 : 0;
   const auto swizzled = simt::swizzledLayout(extents, inner, static_cast<unsigned>(8 * bytes));
   if (!swizzled || swizzled->width < 16)
-    throw Error(
-        fmt::format("expected rows of at least 16 bytes for --picture, at least 8 of them or a power of two, but "
-                    "got 'shared {}'",
-                    text.str()));
+    throw Error(fmt::format(
+        "'shared {}' has no swizzled layout for --picture; expected rows of at least 16 bytes, and a number "
+        "of rows that is at least 8 or a power of two",
+        text.str()));
   return simt::picture(*swizzled);
 }
 

@@ -1,5 +1,6 @@
 // Kernels of users' files, and built-in kernels.
 
+#include "dialect/dsl/Nearest.h"
 #include "kernels/Registry.h"
 #include "tools/kilnc/UserFile.h"
 #include "tools/libkiln/handles.h"
@@ -50,8 +51,7 @@ kiln_status kiln_library_find(const kiln_library *library, const char *name, con
       }
       names.push_back(each.kernel->name);
     }
-    throw Error(
-        fmt::format("expected a kernel of '{}' out of {}, but got '{}'", library->name, fmt::join(names, ", "), name));
+    throw Error(fmt::format("'{}': {}", library->name, unknownName("kernel", name, names)));
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include "tools/libkiln/handles.h"
 
+#include "dialect/dsl/Nearest.h"
 #include "kernels/activation.h"
 #include "kernels/adamw.h"
 #include "kernels/add.h"
@@ -337,7 +338,7 @@ static const Operator &operatorNamed(const std::string &name) {
       return each;
     names.push_back(each.name);
   }
-  throw Error(fmt::format("expected an operator out of {}, but got '{}'", fmt::join(names, ", "), name));
+  throw Error(unknownName("operator", name, names));
 }
 
 } // namespace kiln::c

@@ -71,7 +71,7 @@ TEST_F(BytelmTest, RefusesAnotherModel) {
   expectMistake(bytelm({"train", "--data", data, "--out", out, "--resume", "--layers", "2"}),
                 "the checkpoint's model has 1 layers");
   expectMistake(bytelm({"train", "--data", data, "--out", out, "--model", "seed", "--overwrite"}),
-                "expected a model out of base, pytorch, small, but got 'seed'");
+                "unknown model 'seed' (known: base, pytorch, small)");
 }
 
 } // namespace

@@ -27,20 +27,20 @@ TEST(Json, ReadsFieldsOfEveryKind) {
 }
 
 TEST(Json, TextThatBreaksOffIsAnError) {
-  expectError([] { parse(R"({"step": )"); }, {"expected a JSON object in 'F', but after 9 bytes it ends"});
+  expectError([] { parse(R"({"step": )"); }, {"'F' is no JSON object: after 9 bytes it ends"});
 }
 
 TEST(Json, AnEmptyTextIsAnError) {
-  expectError([] { parse(""); }, {"expected a JSON object in 'F', but after 0 bytes it ends"});
+  expectError([] { parse(""); }, {"'F' is no JSON object: after 0 bytes it ends"});
 }
 
 TEST(Json, TextThatIsNoJsonIsAnError) {
   expectError([] { parse("{\"step\": ?}"); },
-              {"expected a JSON object in 'F', but after 9 bytes there is an unexpected character"});
+              {"'F' is no JSON object: after 9 bytes there is an unexpected character"});
 }
 
 TEST(Json, ANumberBeyondDoublesIsAnError) {
-  expectError([] { parse(R"({"step": 1e999})"); }, {"expected a JSON object in 'F', but a number in it is too large"});
+  expectError([] { parse(R"({"step": 1e999})"); }, {"'F' is no JSON object: a number in it is too large"});
 }
 
 std::string nested(int levels, const char *open, const char *core, const char *close) {

@@ -76,7 +76,7 @@ TEST_F(SafetensorsTest, AHeaderThatIsNoJsonIsRefused) {
   std::string bytes = readText(path);
   bytes[8] = '[';
   writeText(path, bytes);
-  expectError([&] { Safetensors file(path); }, {"expected a JSON object", path});
+  expectError([&] { Safetensors file(path); }, {path + "' is no JSON object"});
 }
 
 // If the header's length exceeds the file, the reader does not allocate that much memory.

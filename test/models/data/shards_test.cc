@@ -105,7 +105,7 @@ TEST(Shards, FilesThatAreNoneAreErrors) {
   const auto refused = [&](std::initializer_list<std::string> parts) {
     expectError([&] { TokenShards(path, 100); }, parts);
   };
-  refused({"expected files of tokens, but none is named '" + path + "'"});
+  refused({"no file of tokens is named '" + path + "'"});
   writeText(path, "");
   refused({"expected a header of 1024 bytes in '" + path + "', but it has 0"});
   writeShard(path, counting(60), 100);

@@ -66,10 +66,11 @@ TEST_F(MemoryTest, ARunStaysWithinItsBudget) {
 
 TEST_F(MemoryTest, MistakesAreTold) {
   const std::pair<std::vector<std::string>, const char *> cases[] = {
-      {{"--recompute", "everything"}, "expected '--recompute' to be none, or a list of norms, activation"},
+      {{"--recompute", "everything"},
+       "'everything' in '--recompute' is no activation to recompute; expected none, or a list of norms, activation"},
       {{"--recompute", "mlp:0"}, "to have a number of blocks of at least 1 after ':', but got '0'"},
       {{"--loss-chunks", "0"}, "expected '--loss-chunks' to be between 1 and 4096, but got 0"},
-      {{"--memory", "much"}, "expected '--memory' to be auto, or a number of KiB"},
+      {{"--memory", "much"}, "'much' is no size for '--memory'; expected auto, or a number of KiB"},
       {{"--memory", "1MiB"}, "expected '--memory' of at least "},
       {{"--memory", "6GiB", "--recompute", "mlp"}, "--memory excludes --recompute and --loss-chunks"}};
   for (const auto &[flags, part] : cases)

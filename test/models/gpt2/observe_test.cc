@@ -249,8 +249,8 @@ TEST_F(ObserveTest, SaysWhatIsWrong) {
     expectMistake(train(out, more), message);
   };
   refused({"--profile", "3:2"},
-          "expected '--profile' to be A:B (steps A to B, with 1 <= A <= B) or A (one step), but got '3:2'");
-  refused({"--profile", "0"}, "expected '--profile' to be A:B");
+          "'3:2' is no range of steps for '--profile'; expected A:B (steps A to B, with 1 <= A <= B) or A (one step)");
+  refused({"--profile", "0"}, "'0' is no range of steps for '--profile'");
   refused({"--profile", "a:2"}, "expected '--profile' to be a whole number, but got 'a'");
   refused({"--trace", "t.json"}, "--trace requires --profile A:B, the steps that it records");
   refused({"--keep-every", "-1"}, "expected '--keep-every' to be at least 0, but got -1");

@@ -184,7 +184,7 @@ TEST_F(TokensTest, TokensThatDoNotFitAreRefused) {
   expectMistake(train(out, {"--tokens", tokenizer, "--vocab", "200"}),
                 "expected a vocabulary of at least 297, the size of the tokenizer, but got 200");
   expectMistake(train(out, {"--validation", data}), "--validation requires token files (.bin), but --data is");
-  expectMistake(train(out, {"--data", folder / "none_*.bin"}), "expected files of tokens, but none is named");
+  expectMistake(train(out, {"--data", folder / "none_*.bin"}), "no file of tokens is named");
   kiln::writeShard(folder / "short.bin", std::vector<int32_t>(89), 256);
   expectMistake(train(out, {"--data", folder / "short.bin"}), "expected at least 90 tokens in");
   ASSERT_EQ(train(out, {"--steps", "1"}).status, 0);

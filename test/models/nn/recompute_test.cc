@@ -159,13 +159,14 @@ TEST(Recompute, IsNamedByTheShortestText) {
 }
 
 TEST(Recompute, RefusesWhatItDoesNotKnow) {
-  for (const char *text : {"", "norm", "norms,", "all", "block,none"})
+  const std::pair<const char *, const char *> cases[] = {
+      {"", ""}, {"norm", "norm"}, {"norms,", ""}, {"all", "all"}, {"block,none", "none"}};
+  for (const auto &[text, wrong] : cases)
     EXPECT_EQ(
-        errorOf([&] { recomputeNamed("recompute", text); }),
-        std::string(
-            "expected 'recompute' to be none, or a list of norms, activation, qkv, attention, "
-            "middle, mlp and block, joined by commas, each with ':' and a number of blocks or without, but got '") +
-            text + "'");
+        errorOf([&, text = text] { recomputeNamed("recompute", text); }),
+        std::string("'") + wrong +
+            "' in 'recompute' is no activation to recompute; expected none, or a list of norms, activation, qkv, "
+            "attention, middle, mlp and block, joined by commas, each with or without ':' and a number of blocks");
   for (const char *number : {"", "0", "-1", "2x", "two"})
     EXPECT_EQ(errorOf([&] { recomputeNamed("recompute", std::string("mlp:") + number); }),
               std::string("expected 'recompute' to have a number of blocks of at least 1 after ':', but got '") +

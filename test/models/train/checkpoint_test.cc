@@ -370,7 +370,7 @@ TEST_F(CheckpointTest, AHeaderThatIsNoJsonIsAnError) {
   std::string bytes = readText(path + "/model.safetensors");
   bytes[20] = '\x01';
   writeText(path + "/model.safetensors", bytes);
-  expectError([&] { load(path); }, {"expected a JSON object in '" + path + "/model.safetensors', but after"});
+  expectError([&] { load(path); }, {"'" + path + "/model.safetensors' is no JSON object: after"});
 }
 
 TEST_F(CheckpointTest, ACountBelowZeroIsAnError) {

@@ -141,9 +141,9 @@ TEST(MemoryBudget, SizesHaveUnits) {
     EXPECT_EQ(budgetNamed("--memory", text).bytes, bytes) << text;
   for (const char *text : {"", "6", "GiB", "-1GiB", "0GiB", "6gib", "6GiB ", "6GiBs", "infGiB", "1e30GiB", "all"})
     EXPECT_EQ(errorOf([&] { budgetNamed("--memory", text); }),
-              std::string("expected '--memory' to be auto, or a number of KiB, MiB, GiB, TiB, kB, MB, GB or TB such as "
-                          "6GiB, but got '") +
-                  text + "'");
+              std::string("'") + text +
+                  "' is no size for '--memory'; expected auto, or a number of KiB, MiB, GiB, TiB, kB, MB, GB or TB "
+                  "such as 6GiB");
   EXPECT_EQ(sizeText(1), "1 MiB");
   EXPECT_EQ(sizeText((int64_t{1} << 30) + 1), "1.01 GiB");
 }

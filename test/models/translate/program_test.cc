@@ -168,7 +168,7 @@ TEST_F(TranslateTest, SaysWhatIsWrong) {
   refusedTraining({"--epochs", "2", "--steps", "3"}, "--epochs and --steps exclude each other");
   refusedTraining({"--best", "bleu"}, "expected '--best' to be accuracy or loss, but got 'bleu'");
   refusedTraining({"--epochs", "0"}, "expected '--epochs' to be at least 1, but got 0");
-  refusedTraining({"--model", "large"}, "expected a model out of small, aiayn, annotated, but got 'large'");
+  refusedTraining({"--model", "large"}, "unknown model 'large' (known: small, aiayn, annotated)");
   refusedTraining({"--heads", "5"}, "expected the number of heads to divide the width, but got 5 heads and width 32");
   refusedTraining({"--context", "1"}, "of at most 0 tokens, but there are none");
   refusedTraining({"--attention", "plain"}, "--attention plain is not supported");

@@ -67,7 +67,7 @@ TEST_F(CudaDevice, WithoutAGpuSaysSo) {
   expectError([&] { open(); },
               {"device 'cuda:0': expected a GPU, but cuInit returned CUDA_ERROR_NO_DEVICE: no CUDA-capable device"});
   expectError([] { Device::open("cuda:7"); }, {"device 'cuda:7': expected a GPU number below 1"});
-  expectError([] { Device::open("cuda:x"); }, {"expected a device out of ", "cuda:0, but got 'cuda:x'"});
+  expectError([] { Device::open("cuda:x"); }, {"unknown device 'cuda:x'", " (known: ", "cuda:0)"});
 }
 
 TEST_F(CudaDevice, RefusesAGpuWithoutMemoryPools) {

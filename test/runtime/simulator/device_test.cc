@@ -81,9 +81,9 @@ TEST_F(SimulatorDeviceTest, HasTheFactsOfItsArchitecture) {
 
 TEST_F(SimulatorDeviceTest, NamesWhatThereIsToOpen) {
   expectError([] { Device::open("simulator:sm_81"); },
-              {"expected a device out of cpu, ", "simulator:sm_80, simulator:sm_86", "but got 'simulator:sm_81'"});
+              {"unknown device 'simulator:sm_81'", " (known: cpu, ", "simulator:sm_80, simulator:sm_86"});
   expectError([] { SimulatorDevice::open("cpu"); },
-              {"expected a device out of simulator:sm_80, ", "simulator:sm_120, but got 'cpu'"});
+              {"unknown simulator 'cpu' (known: simulator:sm_80, ", "simulator:sm_120)"});
 }
 
 // Slots become parameters in their order: the grid, the vector, the scalar.
@@ -312,14 +312,14 @@ TEST_F(SimulatorDeviceTest, RefusesSettingsThatThereAreNot) {
     const Environment environment(text);
     expectError([] { Device::open(deviceName); }, parts);
   };
-  refuses("orders=reverse",
-          {"KILN_SIM: expected settings such as order=reverse out of order, delivery, seed, check, ulp, "
-           "steps, but got 'orders=reverse'"});
-  refuses("order", {"but got 'order'"});
+  refuses(
+      "orders=reverse",
+      {"KILN_SIM: unknown setting 'orders'; did you mean 'order'? (known: order, delivery, seed, check, ulp, steps)"});
+  refuses("order", {"KILN_SIM: expected a value in setting 'order', as in order=reverse"});
   refuses("order=backward", {"KILN_SIM: expected order to be one of forward, reverse, random, but got 'backward'"});
   refuses("delivery=never", {"expected delivery to be one of late, early, random, but got 'never'"});
   refuses("seed=-1", {"expected seed to be a number from 0 to 18446744073709551615, but got '-1'"});
-  refuses("ulp=1 check=races", {"expected checks out of all, bounds, ", "but got 'races'"});
+  refuses("ulp=1 check=races", {"unknown check 'races'; did you mean 'race'? (known: all, bounds, "});
   refuses("steps=1e6", {"expected steps to be a number", "but got '1e6'"});
   Device::open(deviceName);
 }

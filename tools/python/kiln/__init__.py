@@ -288,7 +288,7 @@ class Library:
 
     def __getitem__(self, name):
         if name not in self._kernels:
-            raise Error(f"expected a kernel of '{self.path or 'Kiln'}' out of {', '.join(self._kernels)}, but got '{name}'")
+            raise Error(f"'{self.path or 'Kiln'}': unknown kernel '{name}' (known: {', '.join(self._kernels)})")
         return self._kernels[name]
 
     def __getattr__(self, name):
