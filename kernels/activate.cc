@@ -1,10 +1,10 @@
 // Activations of a matrix.
 
 #include "kernels/activate.h"
+#include "kernels/blocks.h"
+#include "kernels/dropout.h"
 #include "kernels/gelu.h"
 #include "kernels/operands.h"
-
-#include <algorithm>
 
 namespace kiln {
 
@@ -27,11 +27,11 @@ const Kernel activateKernel =
             field("activation", &ActivateConfig::activation, activationNames, "the activation function"),
             field("dropout", &ActivateConfig::dropout, dropoutModeNames, "dropout: off, scale_only or random")});
 
-/// Enough elements to hide a program's overhead. On a GPU, a thread of the four warps has eight.
+/// On a GPU, a program has the maximum number of elements, in few rows.
 ActivateConfig pickActivate(const Target &target, int64_t C, DropoutMode drop) {
-  const int columns = drop == DropoutMode::random ? 128 : 512;
-  return {.rows = target.visit([=](const CpuFacts &) { return static_cast<int>(std::clamp<int64_t>(8192 / C, 1, 32)); },
-                               [=](const GpuFacts &) { return 1024 / columns; }),
+  const int columns = drop == DropoutMode::random ? DropoutConfig{}.columns : ActivateConfig{}.columns;
+  return {.rows = target.visit([=](const CpuFacts &) { return rowsOnCpu(C); },
+                               [=](const GpuFacts &) { return static_cast<int>(blockSizes.maxElements) / columns; }),
           .columns = columns};
 }
 

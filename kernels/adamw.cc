@@ -168,9 +168,11 @@ StepRecord makeStepRecord(const AdamWSettings &settings, const AdamWStep &step) 
   return record;
 }
 
-AdamWConfig pickAdamW(const Target &target, int64_t n) { return {.block = pickBlock(target, n, 8192)}; }
+AdamWConfig pickAdamW(const Target &target, int64_t n) { return {.block = pickBlock(target, n, /*onCpu=*/8192)}; }
 
-SquaresConfig pickSquares(const Target &target) { return {.block = pickBlock(target, 65536, 1024)}; }
+SquaresConfig pickSquares(const Target &target) {
+  return {.block = pickBlock(target, SquaresConfig{}.chunk, /*onCpu=*/1024)};
+}
 
 Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, const TensorRef &m, const TensorRef &v,
                const TensorRef &record, const AdamWSettings &settings, const std::optional<TensorRef> &copy,

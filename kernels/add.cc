@@ -19,7 +19,7 @@ static void add(View x, View y, View out, AddConfig cfg) {
 const Kernel addKernel = kernel("add", add, {"x (N) any", "y (N) any", "out (N) any, their sum"},
                                 {field("block", &AddConfig::block, "elements a program adds")});
 
-AddConfig pickAdd(const Target &target, int64_t n) { return {.block = pickBlock(target, n, 1024)}; }
+AddConfig pickAdd(const Target &target, int64_t n) { return {.block = pickBlock(target, n, /*onCpu=*/1024)}; }
 
 Plan planAdd(const Target &target, const TensorRef &x, const TensorRef &y, const TensorRef &out,
              const std::optional<AddConfig> &config) {

@@ -27,11 +27,13 @@ const Kernel columnSumsKernel =
             field("columns", &ColumnSumsConfig::columns, "columns a program"),
             field("block", &ColumnSumsConfig::block, "rows added in parallel")});
 
-/// At most 64 parts, so that the second stage is short.
+/// The largest number of parts: the second stage, which adds them, then reads few rows. The number is not measured.
+static constexpr int64_t maxParts = 64;
+
 ColumnSumsConfig pickColumnSums(const Target &target, int64_t N, int64_t) {
   N = target.bucket(N);
   ColumnSumsConfig config;
-  config.rows = static_cast<int>(std::max<int64_t>(config.rows, cdiv(cdiv(N, 64), config.block) * config.block));
+  config.rows = static_cast<int>(std::max<int64_t>(config.rows, cdiv(cdiv(N, maxParts), config.block) * config.block));
   return config;
 }
 

@@ -287,21 +287,28 @@ static void expectOptions(const char *plan, const TensorRef &logits, int64_t V, 
                 " columns, but got " + std::to_string(V));
 }
 
-/// Columns of a tile of a wide row, and warps of its program, on a GPU.
-static constexpr int blockOfWide = 4096, warpsOfWide = 32;
+namespace {
+/// Tiles of a row on a GPU. `kiln-bench static` predicts the times of the vocabulary of GPT-2, a wide row.
+struct CrossEntropyTiles {
+  int wideBlock = 4096, wideWarps = 32; // columns and warps of a wide row
+  uint64_t minBlock = 128;              // columns of a narrow row: one for each thread of 4 warps
+  uint64_t threadBytes = 32;            // at most, of a narrow row in each thread: two loads
+};
+constexpr CrossEntropyTiles rowTiles;
+} // namespace
 
 /// On a GPU, lanes access 8 or 16 bytes at a time, which requires padded rows. The second read should hit the L2 cache.
 /// So a wide row has the maximum number of warps, and the concurrent rows fit the cache.
 CrossEntropyConfig pickCrossEntropy(const Target &target, int64_t width, Type type) {
-  return target.visit([](const CpuFacts &) { return CrossEntropyConfig{}; },
-                      [&](const GpuFacts &) {
-                        const auto most = static_cast<uint64_t>(2 * 16 / bytesOf(type) * 128);
-                        const auto all = std::bit_ceil(static_cast<uint64_t>(width));
-                        if (all > blockOfWide)
-                          return CrossEntropyConfig{.block = blockOfWide, .warps = warpsOfWide, .padded = true};
-                        return CrossEntropyConfig{.block = static_cast<int>(std::clamp<uint64_t>(all, 128, most)),
-                                                  .padded = true};
-                      });
+  return target.visit(
+      [](const CpuFacts &) { return CrossEntropyConfig{}; },
+      [&](const GpuFacts &) {
+        const uint64_t most = rowTiles.threadBytes / bytesOf(type) * rowTiles.minBlock;
+        const auto all = std::bit_ceil(static_cast<uint64_t>(width));
+        if (all > rowTiles.wideBlock)
+          return CrossEntropyConfig{.block = rowTiles.wideBlock, .warps = rowTiles.wideWarps, .padded = true};
+        return CrossEntropyConfig{.block = static_cast<int>(std::clamp(all, rowTiles.minBlock, most)), .padded = true};
+      });
 }
 
 static CrossEntropyConfig choose(const Target &target, const TensorRef &logits, const CrossEntropyOptions &options,
@@ -309,7 +316,8 @@ static CrossEntropyConfig choose(const Target &target, const TensorRef &logits, 
   CrossEntropyConfig chosen = config.value_or(pickCrossEntropy(target, logits.extents[1], logits.type));
   chosen.smoothed = options.smoothing > 0;
   chosen.storeCorrect = options.correct.has_value();
-  if (!config && chosen.warps == warpsOfWide && (chosen.smoothed || chosen.storeCorrect)) { // these take registers
+  const bool takesRegisters = chosen.smoothed || chosen.storeCorrect;
+  if (!config && chosen.warps == rowTiles.wideWarps && takesRegisters) {
     chosen.warps /= 2;
     chosen.block *= 2;
   }

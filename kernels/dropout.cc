@@ -1,9 +1,8 @@
 // Dropout of a matrix.
 
 #include "kernels/dropout.h"
+#include "kernels/blocks.h"
 #include "kernels/operands.h"
-
-#include <algorithm>
 
 namespace kiln {
 
@@ -25,11 +24,12 @@ const Kernel dropoutKernel =
             field("columns", &DropoutConfig::columns, "columns of a tile"),
             field("dropout", &DropoutConfig::dropout, dropoutModeNames, "dropout: off, scale_only or random")});
 
-/// Enough elements to hide a program's overhead. On a GPU, a thread of the four warps has eight.
+/// On a GPU, the default is the maximum number of elements of a program.
 DropoutConfig pickDropout(const Target &target, int64_t C) {
-  return {.rows = target.visit([=](const CpuFacts &) { return static_cast<int>(std::clamp<int64_t>(8192 / C, 1, 32)); },
-                               [](const GpuFacts &) { return 8; }),
-          .columns = 128};
+  DropoutConfig config;
+  if (std::holds_alternative<CpuFacts>(target.facts))
+    config.rows = rowsOnCpu(C);
+  return config;
 }
 
 Plan planDropout(const Target &target, const TensorRef &x, const TensorRef &out, const Dropout &dropout,

@@ -47,7 +47,7 @@ const Kernel geluKernel = kernel("gelu", geluForward, {"x (N)", "out (N)"}, fiel
 const Kernel geluBackwardKernel =
     kernel("gelu_backward", geluBackward, {"x (N), the input of gelu", "dout (N)", "dx (N)"}, fields());
 
-GeluConfig pickGelu(const Target &target, int64_t n) { return {.block = pickBlock(target, n, 4096)}; }
+GeluConfig pickGelu(const Target &target, int64_t n) { return {.block = pickBlock(target, n, /*onCpu=*/4096)}; }
 
 Plan planGelu(const Target &target, const TensorRef &x, const TensorRef &out, const std::optional<GeluConfig> &config) {
   checkOperands(geluKernel, {x, out});

@@ -74,7 +74,8 @@ Plan planGradientNorms(const Target &target, const TensorRef &g, const TensorRef
   checkOperands(gradientSquaresKernel, {g, begins, ends}, plan);
   checkOperands(gradientNormsKernel, {{}, firsts, record, norms}, plan);
   const int64_t P = begins.extents[0], G = norms.extents[0];
-  const GradientSquaresConfig chosen = config.value_or(GradientSquaresConfig{.block = pickBlock(target, 65536, 1024)});
+  const GradientSquaresConfig chosen =
+      config.value_or(GradientSquaresConfig{.block = pickBlock(target, gradientChunk, /*onCpu=*/1024)});
   const std::string text = textOf(gradientSquaresKernel.fields, chosen);
   const Arg partials = Arg::workspace(0, f32, {P});
   return {.launches = {{&gradientSquaresKernel, text, programs(P), {g, begins, ends, partials}},

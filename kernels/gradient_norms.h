@@ -9,6 +9,9 @@
 
 namespace kiln {
 
+/// Elements of a chunk, which one program sums.
+inline constexpr int64_t gradientChunk = 65536;
+
 struct GradientSquaresConfig {
   int block = 1024; // elements, or chunks, in parallel
 };
@@ -27,7 +30,7 @@ struct GroupChunks {
   std::vector<int64_t> begins, ends, firsts;
 };
 /// Cuts the ranges of `groups` groups into chunks of at most `chunk` elements, group by group.
-GroupChunks cutIntoChunks(std::vector<GroupRange> ranges, int64_t groups, int64_t chunk = 65536);
+GroupChunks cutIntoChunks(std::vector<GroupRange> ranges, int64_t groups, int64_t chunk = gradientChunk);
 
 /// norms[i] = √Σ g² · unscale over the elements of group i. g (n); begins, ends (P) and firsts (G + 1) i64 from
 /// cutIntoChunks(); record (stepFields) f32, from which `unscale` is read; norms (G) f32. Workspace: P f32.

@@ -139,8 +139,7 @@ static Plan planHeadProduct(const Target &target, Layout layout, const TensorRef
 /// The config of the kernels whose tiles have whole rows of weights.
 static AttentionConfig chooseRows(const Target &target, const AttentionExtents &s, const AttentionMask &mask) {
   AttentionConfig rows = configFor({}, {}, s, mask);
-  const auto onCpu = static_cast<int>(std::clamp<int64_t>(8192 / target.bucket(s.Tk), 1, 32));
-  rows.bm = pickWholeRows(target, onCpu, s.Tk);
+  rows.bm = pickWholeRows(target, rowsOnCpu(target.bucket(s.Tk)), s.Tk);
   return rows;
 }
 

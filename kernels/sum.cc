@@ -43,15 +43,24 @@ const Kernel sumPairKernel =
            {"partials (P, 1, N) f32", "out (1, N)", "more_partials (P, 1, M) f32, of another sum", "more_out (1, M)"},
            sumFields());
 
-/// On a GPU several partial results are loaded at once to hide latency: all if they are few. Otherwise 32 are, for each
-/// of few columns, so that there are enough programs.
+namespace {
+/// Programs of sums of partial results on a GPU. Several partial results are loaded at once to hide latency. If there
+/// are many, a program has few columns, so that there are enough programs. `kiln-bench static` predicts the times.
+struct SumTiles {
+  int64_t fewParts = 8;            // partial results that are loaded all at once
+  int fewBlock = 512;              // columns at most, with few parts
+  int manyBlock = 32, unroll = 32; // columns, and partial results loaded at once, with many parts
+};
+constexpr SumTiles sumTiles;
+} // namespace
+
 SumConfig pickSum(const Target &target, int64_t P, int64_t N) {
   P = target.bucket(P);
   return target.visit([](const CpuFacts &) { return SumConfig{}; },
                       [&](const GpuFacts &) {
-                        if (P > 8)
-                          return SumConfig{.block = 32, .unroll = 32};
-                        return SumConfig{.block = std::min(512, pickBlock(target, N, 0)),
+                        if (P > sumTiles.fewParts)
+                          return SumConfig{.block = sumTiles.manyBlock, .unroll = sumTiles.unroll};
+                        return SumConfig{.block = std::min(sumTiles.fewBlock, pickBlock(target, N, /*onCpu=*/0)),
                                          .unroll = static_cast<int>(P)};
                       });
 }
@@ -104,7 +113,7 @@ const Kernel totalKernel =
            {field("block", &TotalConfig::block, "parallel partial sums"),
             field("accumulate", &TotalConfig::accumulate, "adds to out instead of replacing it")});
 
-TotalConfig pickTotal(const Target &target, int64_t n) { return {.block = pickBlock(target, n, 1024)}; }
+TotalConfig pickTotal(const Target &target, int64_t n) { return {.block = pickBlock(target, n, /*onCpu=*/1024)}; }
 
 Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, float scale, bool accumulate,
                const std::optional<TotalConfig> &config) {

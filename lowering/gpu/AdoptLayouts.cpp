@@ -28,7 +28,8 @@ using simt::LayoutAttr;
 using simt::TileLayout;
 
 /// The largest size in bytes of a small tile, for loads and for stores. An access to one is cheap if it fills half of
-/// the sectors that it touches, or touches at most `fewSectors` of them.
+/// the sectors that it touches, or touches at most `fewSectors` of them. `kiln-bench static` counts sectors and the
+/// wavefronts of the conversions that are saved.
 static constexpr int64_t smallLoad = 8 << 10, smallStore = 1 << 10, fewSectors = 64;
 /// The most operations between a load and a conversion that are recomputed.
 static constexpr int maxSteps = 8;
