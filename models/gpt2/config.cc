@@ -86,8 +86,8 @@ static bool scalesInEvaluation(const DropoutOptions &d) {
   return d.kind == DropoutKind::plain && (d.embedding > 0 || d.residual > 0 || d.activation > 0 || d.attention > 0);
 }
 
-nlohmann::ordered_json configJson(const Gpt2Config &c, Type saved) {
-  const bool isHuggingFaces = c.form == Gpt2Form() && !scalesInEvaluation(c.dropout);
+nlohmann::ordered_json configJson(const Gpt2Config &c, Type saved, bool hasMore) {
+  const bool isHuggingFaces = c.form == Gpt2Form() && !scalesInEvaluation(c.dropout) && !hasMore;
   nlohmann::ordered_json json = {{"model_type", isHuggingFaces ? "gpt2" : ownType},
                                  {"activation_function", "gelu_new"},
                                  {"layer_norm_epsilon", c.epsilon},

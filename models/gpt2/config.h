@@ -66,9 +66,10 @@ inline double flopsOfStep(const Gpt2Config &config, int64_t sequences) {
 //===-- config.json ---------------------------------------------------------------------------------------------===//
 // config.json, the file next to a model's weights that describes the model, as in Hugging Face's library.
 
-/// The config.json of a model with weights of type `saved`. A variant, and a model of plain dropout, which scales in
-/// evaluation, have a model_type of their own, which Hugging Face's library refuses.
-nlohmann::ordered_json configJson(const Gpt2Config &config, Type saved = f32);
+/// The config.json of a model with weights of type `saved`. Hugging Face's library would compute some models
+/// differently: a variant, a model of plain dropout, which scales in evaluation, and a model with more parameters
+/// (`hasMore`), which it would ignore. These have a model_type of their own, which that library refuses.
+nlohmann::ordered_json configJson(const Gpt2Config &config, Type saved = f32, bool hasMore = false);
 
 /// Reads the model of config.json in `folder`, a checkpoint or a Hugging Face model. Throws Error that names the field
 /// for unsupported values and unknown fields. The type of the weights there is ignored.

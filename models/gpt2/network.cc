@@ -60,7 +60,12 @@ double Network::countFlops(const HostBatch &batch, const BatchShape &shape) cons
   return flopsOfStep(sizes, shape.sequences, shape.target, attentionShare(batch, shape));
 }
 
-nlohmann::ordered_json Network::configJson(Type saved) const { return kiln::configJson(sizes, saved); }
+nlohmann::ordered_json Network::configJson(Type saved) const {
+  int64_t count = 0;
+  for (const Parameter &p : parameters().all())
+    count += p.count();
+  return kiln::configJson(sizes, saved, /*hasMore=*/count != parameterCount(sizes));
+}
 
 HostBatch randomTokens(const Gpt2Config &config, int64_t count, uint64_t seed) {
   const Random random(seed, Stream::sampling);

@@ -178,8 +178,8 @@ struct Growing {
 };
 } // namespace
 
-/// `count` texts from positions that are evenly spread over the validation set and equal each time: a few of its
-/// tokens, `→`, and the greedy continuation, up to the end of a document.
+/// `count` texts from positions that are evenly spread over the validation set and equal each time. A text has a few of
+/// the set's tokens, `→`, and the greedy continuation up to the end of a document.
 static std::vector<std::string> greedyTexts(Trainer &trainer, const Network &network, const TrainData &data,
                                             const Tokenizer &tokenizer, int64_t count) {
   const int64_t context = network.config().context, given = std::min(mostGiven, cdiv(context, 2));

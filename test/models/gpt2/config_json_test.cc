@@ -2,6 +2,7 @@
 
 #include "models/data/json.h"
 #include "models/gpt2/config.h"
+#include "models/gpt2/network.h"
 #include "test/expect_error.h"
 #include "test/temporary_folder.h"
 
@@ -56,6 +57,33 @@ TEST_F(ConfigJsonTest, SaysPlainDropout) {
   EXPECT_EQ(Json::parse(configJson(config).dump()).at("model_type"), "gpt2");
   config.dropout = {.kind = DropoutKind::plain};
   EXPECT_EQ(Json::parse(configJson(config).dump()).at("model_type"), "gpt2");
+}
+
+/// GPT-2 with a layer of its own, as in chapter 12 of the tutorial.
+class LongerNetwork : public Network {
+public:
+  explicit LongerNetwork(const Gpt2Config &config) : Network(config) {
+    for (const Parameter &p : Network::parameters().all())
+      list.add(p.name, p.shape, p.init, p.role);
+    list.add("gain", {config.width}, {Init::Kind::ones}, Role::gain);
+  }
+  const ParameterList &parameters() const override { return list; }
+
+private:
+  ParameterList list;
+};
+
+// Hugging Face's library ignores tensors that its model does not have, so it must not take a model with more of them
+// for GPT-2. Kiln reads the sizes all the same.
+TEST_F(ConfigJsonTest, AModelWithMoreParametersIsNotHuggingFaces) {
+  for (const Gpt2Config &config : {small, Gpt2Config{3, 2, 8, 16, 300, f32, 0x1p-30, false, true}}) {
+    EXPECT_EQ(Network(config).configJson(f32).at("model_type"), "gpt2");
+    const nlohmann::ordered_json json = LongerNetwork(config).configJson(f32);
+    EXPECT_EQ(json.at("model_type"), "kiln-gpt2");
+    EXPECT_FALSE(json.contains("architectures"));
+    writeText(folder / "config.json", json.dump());
+    EXPECT_EQ(readConfig(folder.path), config);
+  }
 }
 
 // Byte models have no special tokens and no dropout. The file states both, because the library's defaults are token
