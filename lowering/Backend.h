@@ -87,7 +87,7 @@ public:
   /// Adds its passes, from a module of the tile dialect after the shared passes to one that translates to LLVM IR. With
   /// a stage `until`, which has a pass, only the passes up to it.
   virtual void addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const = 0;
-  /// Adds explanations of the module after a stage, for the user.
+  /// Adds explanations of the module after a stage, for the user; also before the passes, stage "tile".
   virtual void explain(llvm::StringRef stage, mlir::ModuleOp module, Explanation &explanation) const = 0;
   /// Generates the code that a device loads; `sink`, if set, gets the stages. Throws BackendError (Crashes.h).
   virtual std::vector<char> emit(llvm::Module &module, const StageSink &sink) const = 0;

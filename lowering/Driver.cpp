@@ -264,18 +264,22 @@ static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSin
     throwFailure(errors, reason, pass, pm, module, backend);
 }
 
-std::vector<char> compile(mlir::ModuleOp module, const Backend &backend, const StageSink &sink) {
+std::vector<char> compile(mlir::ModuleOp module, const Backend &backend, const StageSink &sink,
+                          Explanation *explanation) {
   std::vector<char> code;
   const auto emit = [&](llvm::Module &llvmModule) { code = backend.emit(llvmModule, sink); };
-  if (!sink) {
+  if (!sink && !explanation) {
     runPipeline(module, backend, nullptr, emit);
     return code;
   }
-  sink("tile", stageText(module, withoutLocations()));
-  const auto print = [&](llvm::StringRef stage, mlir::ModuleOp reached) {
-    sink(stage.str(), stageText(reached, withoutLocations()));
+  const auto see = [&](llvm::StringRef stage, mlir::ModuleOp reached) {
+    if (explanation)
+      backend.explain(stage, reached, *explanation);
+    if (sink)
+      sink(stage.str(), stageText(reached, withoutLocations()));
   };
-  runPipeline(module, backend, print, emit);
+  see("tile", module);
+  runPipeline(module, backend, see, emit);
   return code;
 }
 
@@ -284,17 +288,18 @@ std::string explain(mlir::ModuleOp module, const Backend &backend) {
   const auto tell = [&](llvm::StringRef stage, mlir::ModuleOp reached) {
     backend.explain(stage, reached, explanation);
   };
+  tell("tile", module);
   runPipeline(module, backend, tell, nullptr);
   return explanation.text();
 }
 
 CompilationRecord record(mlir::ModuleOp module, const Backend &backend) {
   CompilationRecord record;
-  record.stages.push_back({"tile", sourced(module, withoutLocations())});
   const auto see = [&](llvm::StringRef stage, mlir::ModuleOp reached) {
     backend.explain(stage, reached, record.explanation);
     record.stages.push_back({stage.str(), sourced(reached, withoutLocations())});
   };
+  see("tile", module);
   const auto emit = [&](llvm::Module &llvmModule) {
     backend.emit(llvmModule, [&](const std::string &stage, const std::string &text) {
       if (stage != "obj" && stage != "cubin") // these are bytes

@@ -30,8 +30,9 @@ std::string stageText(mlir::Operation *op, mlir::OpPrintingFlags flags = {});
 /// Compiles `module`, which stays unchanged, to the backend's code (its form is in lowering/Abi.h). On failure it
 /// throws kiln::Error (user or internal) with the diagnostics. Fatal errors, failed assertions and crashes of LLVM also
 /// become such an error, and the process continues; Crashes.h describes the signal handlers. Thread-safe with one
-/// context per thread.
-std::vector<char> compile(mlir::ModuleOp module, const Backend &backend, const StageSink &sink = {});
+/// context per thread. `explanation`, if set, gets what explain() would return.
+std::vector<char> compile(mlir::ModuleOp module, const Backend &backend, const StageSink &sink = {},
+                          Explanation *explanation = nullptr);
 
 /// An explanation of the backend's choices for a kernel, for the user; may be empty. Throws as compile() does.
 std::string explain(mlir::ModuleOp module, const Backend &backend);

@@ -119,6 +119,11 @@ void Explanation::add(mlir::Location where, const std::string &text) {
     lines.insert(place, std::move(line));
 }
 
+void Explanation::warn(mlir::Location where, const std::string &text) {
+  add(where, "warning: " + text);
+  warned += sourceLine(where) + ": warning: " + text + "\n";
+}
+
 std::string Explanation::text() const {
   std::string text;
   for (const std::string &sentence : general)

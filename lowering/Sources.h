@@ -34,6 +34,10 @@ public:
   void add(const std::string &text) { general.push_back(text); }
   /// Adds text about a line of the kernel.
   void add(mlir::Location where, const std::string &text);
+  /// Adds text about a line that a user should know, even without asking for an explanation.
+  void warn(mlir::Location where, const std::string &text);
+  /// The texts of warn(), a line each: `file:line: warning: …`.
+  const std::string &warnings() const { return warned; }
 
   /// A line of the kernel, and the texts about it.
   struct Line {
@@ -53,6 +57,7 @@ public:
 private:
   std::vector<std::string> general;
   std::vector<Line> lines;
+  std::string warned;
 };
 
 } // namespace kiln::lowering

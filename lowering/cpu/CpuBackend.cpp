@@ -93,7 +93,11 @@ public:
     return emitObject(module, target, isReference, sink);
   }
   void explain(llvm::StringRef stage, mlir::ModuleOp module, Explanation &explanation) const override {
-    if (stage == "loops" && !isReference)
+    if (isReference)
+      return;
+    if (stage == "tile")
+      explainProducts(module, target, explanation);
+    else if (stage == "loops")
       explainLoops(module, explanation);
   }
   std::string emitCommand() const override { return "llc-22 -mcpu=" + target.cpu + " -o /dev/null"; }

@@ -37,6 +37,8 @@ std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, bool
 /// After the stage `loops`: the kernel's vectors and scratch memory; of each loop its iterations, vectors, accesses and
 /// masks; and where there are two versions of the code, one of them without masks.
 void explainLoops(mlir::ModuleOp module, Explanation &explanation);
+/// At the stage `tile`: what of each product is slow on `target` because of its shape, and a better shape.
+void explainProducts(mlir::ModuleOp module, const CpuTarget &target, Explanation &explanation);
 
 // --- Rewrites of LLVM's IR before code generation --------------------------------------------------------------------
 

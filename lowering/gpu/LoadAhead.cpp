@@ -24,8 +24,6 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
-/// Registers of an SM and of a thread (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
-static constexpr int64_t registersOfSm = 65536, maxRegisters = 255;
 /// Registers of a loop of products besides tiles: ptxas 13.0 needs 30 to 45 in the kernels of GPT-2.
 static constexpr int64_t registersOfLoop = 48;
 
@@ -95,7 +93,7 @@ void loadAhead(scf::ForOp loop, int64_t held, int64_t programs) {
   const DominanceInfo dominance;
   const auto isKnown = [&](Value operand) { return dominance.properlyDominates(operand, loop); };
   const int64_t warps = warpsOf(loop->getParentOfType<func::FuncOp>());
-  int64_t left = std::min(maxRegisters, registersOfSm / (32 * warps * programs)) - registersOfLoop - held;
+  int64_t left = registersOfThread(warps, programs) - registersOfLoop - held;
   SmallVector<Operation *> passed; // accesses that a load may not be able to pass
   const auto pass = [&](Operation *op) {
     if (auto access = dyn_cast<tile::AccessOp>(op); access && (!access.isLoad() || access.ordersAll()))

@@ -4,6 +4,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <algorithm>
+
 namespace kiln::lowering::gpu {
 
 /// The fewest warps that gpu-choose-warps gives a kernel, and the most that a program may have.
@@ -15,8 +17,14 @@ inline int64_t minCtasPerSm(mlir::func::FuncOp func) {
   return programs ? programs.getInt() : 1;
 }
 
-/// The maximum number of values of a tile in a thread. Each value has its own instructions. A thread has at most 255
-/// registers; values beyond that are spilled to memory.
+/// The registers of a thread if that many programs are resident on an SM (CUDA C++ Programming Guide, "Technical
+/// Specifications per Compute Capability"). Values beyond them are spilled to memory.
+inline int64_t registersOfThread(int64_t warps, int64_t programs) {
+  constexpr int64_t registersOfSm = 65536, most = 255;
+  return std::min(most, registersOfSm / (32 * warps * programs));
+}
+
+/// The maximum number of values of a tile in a thread. Each value has its own instructions.
 inline constexpr int64_t maxValues = 1024;
 /// The maximum number of elements of a tile, for the largest program.
 inline constexpr int64_t maxElements = maxValues * maxWarps * 32;

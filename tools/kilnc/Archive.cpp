@@ -32,7 +32,9 @@ static TargetCode compileFor(const Kernel &kernel, const ArchiveOptions &options
   const TracedForList traced = traceKernel(*context, kernel, options.args, options.config, backend->facts());
   TargetCode code{target, target.starts_with("sm_"), signatureOf(kernel, traced.facts, traced.traced), {}, {}, {}};
   code.key = codeKey(*traced.traced.module, *backend);
-  code.code = lowering::compile(*traced.traced.module, *backend);
+  lowering::Explanation explanation;
+  code.code = lowering::compile(*traced.traced.module, *backend, {}, &explanation);
+  sayWarnings(explanation, kernel.configText(options.config));
   if (!code.isGpu)
     code.features = cpuFeatures(target);
   return code;

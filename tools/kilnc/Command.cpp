@@ -396,7 +396,9 @@ static void compile(const Options &options) {
   const std::unique_ptr<mlir::MLIRContext> context = createContext();
   const ChosenKernel chosen(options);
   const mlir::OwningOpRef<mlir::ModuleOp> module = moduleOf(*context, chosen, options, *backend);
-  writeOutput(options.output, options.explain ? explained(*module, *backend) : emit(*module, options.emit, *backend));
+  const std::string config = chosen.kernel ? chosen.kernel->configText(options.config) : "";
+  writeOutput(options.output,
+              options.explain ? explained(*module, *backend) : emit(*module, options.emit, *backend, config));
 }
 
 static void addBenchFlags(CLI::App &app, Options &options) {

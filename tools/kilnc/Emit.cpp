@@ -6,7 +6,9 @@
 #include "dialect/simt/layout/Picture.h"
 #include "lowering/Driver.h"
 #include "runtime/KernelImage.h"
+#include "tools/kilnc/Trace.h"
 
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -63,9 +65,12 @@ struct StageReached {
 };
 } // namespace
 
-std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::Backend &backend) {
+std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::Backend &backend,
+                 const std::string &config) {
   if (stage == "tile") // unchanged, with locations if --mlir-print-debuginfo is given
     return lowering::stageText(module) + "\n";
+  lowering::Explanation explanation;
+  const auto warn = llvm::scope_exit([&] { sayWarnings(explanation, config); });
   try {
     const auto reach = [&](const std::string &name, const std::string &text) {
       if (name == stage)
@@ -73,7 +78,8 @@ std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering
     };
     // An object needs no stages before it, which would double the work.
     const bool isObject = stage == "obj";
-    const std::vector<char> code = lowering::compile(module, backend, isObject ? lowering::StageSink() : reach);
+    const std::vector<char> code =
+        lowering::compile(module, backend, isObject ? lowering::StageSink() : reach, isObject ? nullptr : &explanation);
     if (!isObject)
       throw Error(fmt::format("the compiler passed no stage '{}'", stage), Fault::internal);
     return std::string(code.begin(), code.end());

@@ -15,8 +15,10 @@ std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, c
 /// Whether a stage is bytes and no text.
 bool isBinary(const std::string &stage);
 
-/// The text of a stage of `module`, or the code's bytes. Compiles no further than needed.
-std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::Backend &backend);
+/// The text of a stage of `module`, or the code's bytes. Compiles no further than needed. Prints the compiler's
+/// warnings, with the config that they are about.
+std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::Backend &backend,
+                 const std::string &config);
 
 /// The explanation of a target's code for a kernel; throws Error if the target has none.
 std::string explained(mlir::ModuleOp module, const lowering::Backend &backend);

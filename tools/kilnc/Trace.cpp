@@ -204,6 +204,11 @@ TracedForList traceKernel(mlir::MLIRContext &context, const Kernel &kernel, cons
   return {std::move(arguments.facts), std::move(traced)};
 }
 
+void sayWarnings(const lowering::Explanation &explanation, const std::string &config) {
+  if (!explanation.warnings().empty())
+    say(explanation.warnings() + (config.empty() ? "" : "note: the config is " + config + "\n"));
+}
+
 std::string warningsAbout(const Kernel &kernel, const std::vector<ArgFacts> &args, const std::string &config) {
   const std::unique_ptr<mlir::MLIRContext> context = createContext();
   const lowering::ErrorCollector errors(context.get());

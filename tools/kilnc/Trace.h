@@ -11,6 +11,7 @@
 
 #include "dialect/dsl/Trace.h"
 #include "lowering/Backend.h"
+#include "lowering/Sources.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -33,6 +34,9 @@ struct TracedForList {
 /// warnings go to stderr.
 TracedForList traceKernel(mlir::MLIRContext &context, const Kernel &kernel, const std::string &args,
                           const std::string &config, const lowering::FactKinds &kinds);
+
+/// Prints the warnings of a compilation, and below them the config that they are about.
+void sayWarnings(const lowering::Explanation &explanation, const std::string &config);
 
 /// The warnings of a trace, a line each; empty if the kernel does not trace, whose errors compiling reports.
 std::string warningsAbout(const Kernel &kernel, const std::vector<ArgFacts> &args, const std::string &config);
