@@ -17,10 +17,14 @@
 //     seen    (BM, BN)   mask: which scores count       o       (BM, D)    block of O
 //     c       scalar     scale · log2 e                 L       (BM)       L_i of the block, `lse` in other files
 //
-// flashAttention() is the algorithm. Its options follow as functions: RowSum (row_sum_lanes), finiteMax() and
-// normalise() (rows without keys), dropWeights() (dropout). keyHead() (GQA) and visible() (causal, varlen, mask) are in
-// attention_mask.h; decode and split-KV are in attention_decode.cc, tile sizes in attention_tiles.cc, checks and
-// launches in attention_plan.cc.
+// flashAttention() is the algorithm. Its options are functions:
+//
+//     RowSum                     row_sum_lanes             keyHead()      GQA                     (attention_mask.h)
+//     finiteMax(), normalise()   rows without keys         visible()      causal, varlen, mask    (attention_mask.h)
+//     dropWeights()              dropout
+//
+// Decode and split-KV are in attention_decode.cc, tile sizes in attention_tiles.cc, checks and launches in
+// attention_plan.cc.
 
 #include "kernels/attention_core.h"
 #include "kernels/attention_plan.h"

@@ -4,7 +4,7 @@
 //     P = 2^(c · Q · Kᵀ − L)      dP = dO · Vᵀ      delta_i = Σ_d dO_id · O_id      dS = P ∘ (dP − delta)
 //     dV = Pᵀ · dO                dK = scale · dSᵀ · Q                               dQ = scale · dS · K
 //
-// With dropout of the weights, P̃ = P ∘ M · s, where M is the keep mask and s its scale: dV = P̃ᵀ · dO and
+// With dropout, the weights are P̃ = P ∘ M · s, where M is the keep mask and s its scale. Then dV = P̃ᵀ · dO and
 // dP = (dO · Vᵀ) ∘ M · s. delta needs no change, because O was made of P̃.
 //
 //     symbol            shape      meaning                       symbol      shape     meaning

@@ -16,10 +16,10 @@ static void embedding(View tokens, View wte, View wpe, View out, Tile T, Embeddi
   Tile token = load(tokens, {n}, {cfg.rows}); // (BN)
   device_assert((token >= 0) & (token < wte.dim(0)), "expected a token of the vocabulary");
 
-  Tile position = (n + iota(cfg.rows, i64)) % T;         // (BN)
-  Tile word = cast(load(wte, {token, 0}, {C}), f32);     // (BN, C)
-  Tile place = cast(load(wpe, {position, 0}, {C}), f32); // (BN, C)
-  store(out, {n, 0}, cast(word + place, out.type()));
+  Tile position = (n + iota(cfg.rows, i64)) % T;               // (BN)
+  Tile tokenRow = cast(load(wte, {token, 0}, {C}), f32);       // (BN, C)
+  Tile positionRow = cast(load(wpe, {position, 0}, {C}), f32); // (BN, C)
+  store(out, {n, 0}, cast(tokenRow + positionRow, out.type()));
 }
 
 /// out[n] = drop(scale · wte[tokens[n]] + wpe[position]).

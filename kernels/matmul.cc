@@ -10,10 +10,12 @@
 //               (BK, BN)                                      k         scalar      position along K
 //     acc       (BM, BN)     accumulator                      y         (BM, BN)    accumulator after the loop
 //
-// product() is the algorithm; each kernel below adds its epilogue. The options are functions: skinnyProduct()
-// (k_unroll: few rows of A, GEMV), forTiles() (grouped order of programs; persistent programs), roundToStored() (an
-// activation that the backward pass recomputes) and storeColumnSums() (the bias gradient). matmul_plan.cc has checks
-// and launches. matmul_cpu.cc and matmul_gpu.cc choose tile sizes.
+// product() is the algorithm; each kernel below adds its epilogue. The options are functions:
+//
+//     skinnyProduct()    k_unroll: few rows of A (GEMV)      roundToStored()      activations that are recomputed
+//     forTiles()         grouped order, persistent programs  storeColumnSums()    the bias gradient
+//
+// matmul_plan.cc has checks and launches. matmul_cpu.cc and matmul_gpu.cc choose tile sizes.
 
 #include "kernels/matmul.h"
 #include "kernels/gelu.h"

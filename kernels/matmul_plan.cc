@@ -122,8 +122,8 @@ static int64_t bandHeight(const GpuFacts &gpu, const MatmulConfig &config, int64
 }
 
 /// One launch over the tiles of `c`, in bands of row tiles on a GPU. Programs are persistent if the config says so, or
-/// if that is faster and `mayPersist`: the config is not the caller's, and results pass through shared memory in c's
-/// type, because the kernel reads no (M, N) matrix and writes no wider one.
+/// if that is faster and `mayPersist`. It must be false if the config is the caller's. It must also be false if the
+/// kernel reads an (M, N) matrix or writes a wider one, because results pass through shared memory in c's type.
 static Plan planTiles(const Target &target, const Kernel &kernel, Extents e, MatmulConfig config, const TensorRef &c,
                       bool mayPersist, std::vector<Arg> args) {
   Grid grid = programs(cdiv(e.M, config.bm), cdiv(e.N, config.bn));

@@ -10,31 +10,32 @@ static Tile field(View record, StepField name) { return load(record, {static_cas
 
 static void outliers(View record, View window, Tile lossFactor, Tile lossLimit, Tile normLimit, OutlierConfig cfg) {
   const int W = cfg.window;
-  Tile next = load(window, {2, 0}, {});                 // scalar
-  Tile isFull = next >= float(W);                       // scalar
-  Tile place = where(isFull, next - float(W), next);    // scalar
-  Tile isPlace = cast(iota(W), f32) == place;           // (W)
-  Tile sound = field(record, StepField::applied) > 0.0; // scalar
-  // Inserts a value into a row of the window, and returns whether it is an outlier.
-  const auto standsOut = [&](int row, Tile value, Tile limit, StepField to) {
-    Tile values = where(isPlace, value, load(window, {row, 0}, {W})); // (W)
-    Tile mean = sum(values) / float(W);                               // scalar
-    Tile apart = values - mean;                                       // (W)
-    Tile variance = sum(apart * apart) / float(W);                    // scalar
-    Tile known = isFull & sound & (variance > 0.0);                   // scalar
-    Tile z = where(known, (value - mean) / sqrt(variance), 0.0);      // scalar
+  // The counter is the number of values so far, and from W on, W plus the next slot.
+  Tile counter = load(window, {2, 0}, {});                  // scalar
+  Tile isFull = counter >= float(W);                        // scalar
+  Tile slot = where(isFull, counter - float(W), counter);   // scalar
+  Tile isSlot = cast(iota(W), f32) == slot;                 // (W)
+  Tile isApplied = field(record, StepField::applied) > 0.0; // scalar
+  // Inserts a value into a row of the window if the step is applied, and returns whether it is an outlier.
+  const auto isOutlier = [&](int row, Tile value, Tile limit, StepField to) {
+    Tile values = where(isSlot, value, load(window, {row, 0}, {W}));     // (W)
+    Tile mean = sum(values) / float(W);                                  // scalar
+    Tile deviation = values - mean;                                      // (W)
+    Tile variance = sum(deviation * deviation) / float(W);               // scalar
+    Tile hasStatistics = isFull & isApplied & (variance > 0.0);          // scalar
+    Tile z = where(hasStatistics, (value - mean) / sqrt(variance), 0.0); // scalar
     store(record, {static_cast<int>(to)}, z);
-    if_(sound, [&] { store(window, {row, 0}, values); });
+    if_(isApplied, [&] { store(window, {row, 0}, values); });
     return z > limit; // scalar
   };
-  Tile scale = field(record, StepField::weight) * field(record, StepField::unscale);       // scalar
-  Tile loss = field(record, StepField::loss) * lossFactor * scale;                         // scalar
-  Tile either = standsOut(0, loss, lossLimit, StepField::lossZ) |                          //
-                standsOut(1, field(record, StepField::norm), normLimit, StepField::normZ); // scalar
-  Tile after = place + 1.0;                                                                // scalar
-  Tile now = where(after >= float(W), float(W), where(isFull, after + float(W), after));   // scalar
-  if_(sound, [&] { store(window, {2, 0}, now); });
-  store(record, {static_cast<int>(StepField::applied)}, where(either, 0.0, cast(sound, f32)));
+  Tile scale = field(record, StepField::weight) * field(record, StepField::unscale);                     // scalar
+  Tile loss = field(record, StepField::loss) * lossFactor * scale;                                       // scalar
+  Tile isAny = isOutlier(0, loss, lossLimit, StepField::lossZ) |                                         //
+               isOutlier(1, field(record, StepField::norm), normLimit, StepField::normZ);                // scalar
+  Tile nextSlot = slot + 1.0;                                                                            // scalar
+  Tile newCounter = where(nextSlot >= float(W), float(W), where(isFull, nextSlot + float(W), nextSlot)); // scalar
+  if_(isApplied, [&] { store(window, {2, 0}, newCounter); });
+  store(record, {static_cast<int>(StepField::applied)}, where(isAny, 0.0, cast(isApplied, f32)));
 }
 
 static_assert(stepFields == 16 && outlierWindow == 128, "texts of registrations have these numbers");

@@ -63,9 +63,9 @@ void MachinePool::give(const std::string &kind, std::unique_ptr<llvm::TargetMach
 }
 
 namespace {
-/// LLVM's loop rotation without scalar evolution, of which nothing is known yet, and without the dominator tree. LLVM's
-/// own pass makes the first forget the outermost loop after each rotation, and updates the second in time linear in the
-/// function: both are quadratic in a kernel with many loops.
+/// LLVM's loop rotation without scalar evolution, of which nothing is known yet, and without the dominator tree. After
+/// each rotation, LLVM's own pass makes the first forget the outermost loop, and updates the second in time linear in
+/// the function. Both are quadratic in a kernel with many loops.
 struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
   static constexpr unsigned largestHeader = 16; // LLVM's own
 

@@ -204,8 +204,8 @@ static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Spe
   return result;
 }
 
-/// The text that is hashed: the module, `withLines` with the source lines that become part of the object; lines of
-/// checks and of loops that may wait are in it always. It is in the form that prints fastest.
+/// The text that is hashed: the module, in the form that prints fastest. With `withLines` it has the source lines that
+/// become part of the object. Lines of checks and of loops that may wait are always in it.
 static std::string textOf(mlir::ModuleOp module, bool withLines) {
   std::string text;
   llvm::raw_string_ostream out(text);

@@ -269,7 +269,7 @@ static void buildWithoutBody(const Loop::State &state, const Outcome &outcome) {
 
 // --- range and repeat_while ------------------------------------------------------------------------------------------
 
-/// A range that counts down becomes a loop that counts up over complements: position i becomes −1 − i, the complement
+/// A range that counts down becomes a loop that counts up over complements. Position i becomes −1 − i, the complement
 /// of its bits, which reverses the order of all 64-bit integers. Returns the complement if `flip` is −1, otherwise
 /// `position`.
 static mlir::Value complemented(const Loop::State &state, mlir::Value position) {

@@ -1,7 +1,7 @@
 // Conversions that round in a given direction, or stochastically.
 //
 // Each rounds towards zero first. If the direction or the random bits require it, the result then moves one number away
-// from zero, by an increment of its bits: the bits of floats of one sign are ordered by magnitude.
+// from zero. An increment of its bits does that, because the bits of floats of one sign are ordered by magnitude.
 //
 //     cast(-1.3, i8, Rounding::down)            -2
 //     cast(x, bf16, Rounding::toward_zero)      the upper 16 bits of an f32, unless it is NaN

@@ -86,8 +86,8 @@ static bool isExact(Type from, Type to) {
   return !(from.isF16() && to.isBF16()) && !(from.isBF16() && to.isF16()) && precisionOf(from) <= precisionOf(to);
 }
 
-/// Whether cast(cast(x : from → between) → to) equals cast(x : from → to): the first is exact, and the second does not
-/// depend on the source type (integers wrap, but floats saturate when cast to a narrower integer).
+/// Whether cast(cast(x : from → between) → to) equals cast(x : from → to). It does if the first is exact and the second
+/// does not depend on the source type: integers wrap, but floats saturate when cast to a narrower integer.
 static bool isOneCast(Type from, Type between, Type to) {
   if (!isExact(from, between))
     return false;

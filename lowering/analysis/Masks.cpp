@@ -15,8 +15,8 @@ namespace kiln::lowering {
 
 // --- Runs of equal elements ------------------------------------------------------------------------------------------
 
-// Analyses a tile along one dimension through its defining operations: the size of aligned groups in which it is
-// constant, of those in which it grows by 1, and a divisor of each group's first value.
+// Analyses a tile along one dimension through its defining operations. It finds the size of aligned groups in which the
+// tile is constant, of those in which it grows by 1, and a divisor of each group's first value.
 
 static constexpr int64_t ever = int64_t(1) << 30;
 

@@ -34,7 +34,7 @@ static void setOption(llvm::StringRef name, llvm::StringRef value) {
 
 static void setOptions() {
   // LLVM 22's pass against blocked store forwarding is disabled. It reads sizes of memory operands, which are missing
-  // for a masked store that became a plain one; a copied tile with a constant mask is enough for a fatal error.
+  // for a masked store that became a plain one. A copied tile with a constant mask is enough for a fatal error.
   setOption("x86-disable-avoid-SFB", "true");
   // The schedulers compare each memory access of a block with all others, up to this many. LLVM's 1000 takes half of
   // the compile time of a kernel unrolled by a host loop, such as a Cholesky factorisation. Code of `kernels/` is

@@ -1,6 +1,6 @@
 // Emulates AMX's instructions, so that code for tiles can be tested on CPUs without AMX. A tile becomes a vector of two
-// dimensions. A product of tiles stores its operands in memory and calls a function, because kernels have up to
-// hundreds of products, and LLVM's time for loops grows faster than their number.
+// dimensions. A product of tiles stores its operands in memory and calls a function. Kernels have up to
+// hundreds of products, and LLVM's time for as many loops grows faster than their number.
 //
 //     %c = amx.tile_mulf %a, %b, %sums : !amx.tile<16x32xbf16>, !amx.tile<16x32xbf16>, !amx.tile<16x16xf32>
 //     // becomes, with the rows of %sums, %a and %b in a buffer,

@@ -1,9 +1,8 @@
 // Inserts barriers between conflicting accesses of one program.
 //
 // Threads run independently. So a barrier is needed between a write and a read by another thread, and between a read
-// and an overwriting write by another thread. The pass walks the program with the set of *pending* accesses, those not
-// yet followed by a barrier, and inserts a barrier before the first access that conflicts with a pending one
-// (Hazards.h).
+// and an overwriting write by another thread. The pass walks the program with the set of *pending* accesses, those that
+// no barrier follows yet. It inserts a barrier before the first access that conflicts with a pending one (Hazards.h).
 //
 // A loop's body is followed by itself. So bodies are walked twice, or as often as copies are ahead of their reads,
 // which covers conflicts between iterations. These walks start without pending accesses. Accesses pending before the

@@ -20,8 +20,8 @@ namespace kiln::lowering::gpu {
 
 // --- Approximate instructions ----------------------------------------------------------------------------------------
 
-// Functions by the approximate instructions of PTX, which flush denormal arguments and results if the accuracy is
-// `fast`. dialect/NUMERICS.md has the bounds of the PTX ISA ("Floating Point Instructions") and of the functions; a
+// Functions by the approximate instructions of PTX. With the accuracy `fast` these flush denormal arguments and
+// results. dialect/NUMERICS.md has the bounds of the PTX ISA ("Floating Point Instructions") and of the functions. A
 // relative error r is at most r · 2^24 ulp.
 //
 //     %0 = math.exp2 %x {tile.accuracy = "fast"} : vector<2xf32>

@@ -144,7 +144,7 @@ std::string orderName(Operation *op, bool isStrong) {
 /// An ordering access clobbers memory, so that LLVM moves no access across it.
 const char *clobbers(Operation *op) { return op->hasAttr("simt.order") ? ",~{memory}" : ""; }
 
-/// The cache modifiers of an access to global memory: data read once bypass L1 and are evicted first from L2; data read
+/// The cache modifiers of an access to global memory. Data read once bypass L1 and are evicted first from L2. Data read
 /// again are evicted last from both. ptxas folds the policy to a constant.
 struct Caching {
   std::string begin, modifiers, policy, end;

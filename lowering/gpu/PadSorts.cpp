@@ -1,9 +1,9 @@
-// Converts sorts of extents that are not powers of two, and sorts of which only the first elements are needed, to sorts
-// of powers of two, padded with the greatest key.
+// Converts sorts to sorts of powers of two, padded with the greatest key. It converts those of other extents, and those
+// of which only the first elements are needed.
 //
 // The smallest few elements are selected by blocks of that size. The elementwise minimum of an ascending and a
-// descending block has the smallest elements of both, first ascending and then descending (`simt.bitonic`), so that the
-// last level of a sort orders them. Each step halves the number of blocks.
+// descending block has the smallest elements of both, first ascending and then descending (`simt.bitonic`). The last
+// level of a sort orders them. Each step halves the number of blocks.
 
 #include "lowering/Passes.h"
 

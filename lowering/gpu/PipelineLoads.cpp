@@ -8,9 +8,9 @@
 //                                                     acc = dot(y, …)
 //                                                   wait for all groups
 //
-// A tile has a ring of S slots. An iteration's fetch goes to the slot that the previous iteration has read, so one
-// barrier per iteration is enough: after the wait and before the fetch, where gpu-insert-barriers puts it. Every
-// iteration commits a group, of zeros after the last tile, so all groups except the newest S−2 belong to this or
+// A tile has a ring of S slots. An iteration's fetch goes to the slot that the previous iteration has read. So one
+// barrier per iteration is enough, after the wait and before the fetch; gpu-insert-barriers puts it there. Every
+// iteration commits a group, of zeros after the last tile. So all groups except the newest S−2 belong to this or
 // earlier iterations.
 //
 // A product of a warpgroup (wgmma) reads its slots asynchronously:

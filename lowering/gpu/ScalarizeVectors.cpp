@@ -1,7 +1,8 @@
 // Replaces vectors by scalars, in one walk in which definitions come before uses.
 //
-// The elements of each vector are known before its users are visited, except for those of a phi: it gets a phi for each
-// element, and their operands are set at the end. A vector that is still needed as a whole is built from its elements.
+// The elements of each vector are known before its users are visited, except for those of a phi. A phi becomes a phi
+// for each element, and their operands are set at the end. A vector that is still needed as a whole is built from its
+// elements.
 
 #include "lowering/gpu/GpuBackend.h"
 

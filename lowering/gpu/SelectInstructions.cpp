@@ -1,5 +1,5 @@
-// Selects the instructions of a product: the tensor core's if they exist for the operands and the accumulator fills
-// their fragments; otherwise outer products in registers, with the accuracy of `ieee`.
+// Selects the instructions of a product. They are the tensor core's if these exist for the operands and the accumulator
+// fills their fragments, and otherwise outer products in registers, with the accuracy of `ieee`.
 
 #include "lowering/Passes.h"
 #include "lowering/gpu/Accesses.h"

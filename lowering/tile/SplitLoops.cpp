@@ -6,19 +6,23 @@
 //                                                 mask = column ≤ m − n
 //                                                 s' = mask ? s : −∞
 //
-// A mask compares positions relative to the tile's corner, or sums of them. The other side is a scalar that increases
-// or decreases by one with the induction variable. It may also be the distance of such a scalar from a loop-invariant
-// tile of limits:
+// A mask that is removed compares positions relative to the tile's corner, or sums of them, with one of these:
+//
+// - a scalar that increases or decreases by one with the induction variable
+// - the distance of such a scalar from a loop-invariant tile of limits:
 //
 //     mask = column ≥ from − n       // `from`: each row's first column; the mask is true from n = max from on
 //
-// So a mask is true for all elements in all iterations before some position, or in all from some position on. Loads and
-// stores that move with the induction variable are inside their views in the iterations before some position; the
-// attribute `tile.inside` records it. Along other dimensions they are inside in all iterations or in none, which is
-// checked before the loop. The iterations in which all masks are true and all accesses are inside become a loop of
-// their own. The result is at most three loops, in the original order and with equal results. Limits that hold from a
-// position on are not checked again after it. The arithmetic of a mask must be known not to wrap. For a scalar
-// truncated to 32 bits, the usual form, this is checked at run time.
+// Such a mask is true for all elements in all iterations before some position, or in all from some position on. Its
+// arithmetic must be known not to wrap. For a scalar truncated to 32 bits, the usual form, this is checked at run time.
+//
+// Loads and stores that move with the induction variable are inside their views in the iterations before some position;
+// the attribute `tile.inside` records it. Along other dimensions they are inside in all iterations or in none, which is
+// checked before the loop.
+//
+// The iterations in which all masks are true and all accesses are inside become a loop of their own. The result is at
+// most three loops, in the original order and with equal results. Limits that hold from a position on are not checked
+// again after it.
 
 #include "lowering/Passes.h"
 #include "lowering/analysis/Integers.h"
@@ -228,7 +232,7 @@ static std::optional<Mask> maskOf(scf::ForOp loop, arith::CmpIOp compare) {
 }
 
 /// Whether a mask has a tile of limits and is true from some position on. Then it is not checked after the iterations
-/// without masks. Other masks that stay true are checked again: the last loop is then only for a ragged end, and with
+/// without masks. Other masks that stay true are checked again. The last loop is then only for a ragged end, and with
 /// fewer instructions ptxas would hoist more loads than there are registers.
 static bool isPassed(const Mask &mask) {
   return mask.factor > 0 && isa<RankedTensorType>(mask.terms.front().scalar.getType());
@@ -329,8 +333,8 @@ Value Split::sumAtZero(const Mask &mask) {
   return rest;
 }
 
-/// The position before which, or from which on, the mask is true. If a truncated scalar does not fit in 32 bits at one
-/// end of the loop, it is the loop's begin or end; then the mask is checked in all iterations.
+/// The position before which, or from which on, the mask is true. It is the loop's begin or end if a truncated scalar
+/// does not fit in 32 bits at one end of the loop. Then the mask is checked in all iterations.
 Value Split::findThreshold(const Mask &mask) {
   const Value rest = sumAtZero(mask);
   const Value begin = loop.getLowerBound(), end = loop.getUpperBound();
@@ -431,7 +435,7 @@ void Split::takeMasks(bool isRemainder) {
 ///
 ///     a − b ≤ limit   as   a ≤ b + limit′
 ///
-/// where b is broadcast: the right side then has fewer elements, and there is no loop-invariant difference per element
+/// where b is broadcast. The right side then has fewer elements, and there is no loop-invariant difference per element
 /// in registers. limit′ is the limit clamped to the range of differences, so that the sum does not wrap.
 static void shortenMask(arith::CmpIOp compare) {
   for (const unsigned side : {0u, 1u}) {

@@ -1,9 +1,9 @@
 // Rejects functions that are not kernels, and kernels too large to compile; the first pass of every pipeline.
 //
 // A module may come from an edited file, and a kernel from a host loop of a million iterations. Errors are reported
-// here, at their lines, so that later passes can rely on the form: a function of views and scalars with structured
-// control flow, whose values are tiles and scalars. For a CPU, parts of a kernel may already be lowered. The module is
-// not changed.
+// here, at their lines, so that later passes can rely on the form. A kernel is a function of views and scalars with
+// structured control flow, whose values are tiles and scalars. For a CPU, parts of it may already be lowered. The
+// module is not changed.
 //
 //     func.func @f(%n: index) attributes {tile.kernel} { … math.isnan … }
 //     // error: expected an operation of the tile language, but got 'math.isnan'

@@ -85,9 +85,9 @@ static constexpr int64_t largePage = int64_t(2) << 20;
 
 /// At least `bytes` of memory aligned to `alignment`, a power of two, to be released with std::free. Null if there is
 /// not enough memory, or if `bytes` is negative; never null for 0 bytes. Large blocks use pages of 2 MB if the system
-/// has them: a tile of a matrix with long rows accesses a different 4 KB page in every row, more pages than the TLB has
-/// entries. Large pages are requested for the part that fills whole large pages; the rest uses small pages, so that a
-/// block never takes more memory than requested.
+/// has them. A tile of a matrix with long rows accesses a different 4 KB page in every row, which are more pages than
+/// the TLB has entries. Large pages are requested for the part that fills whole large pages; the rest uses small pages,
+/// so that a block never takes more memory than requested.
 static void *allocateMemory(int64_t bytes, int64_t alignment) {
   const int64_t boundary = bytes >= largePage ? std::max(largePage, alignment) : alignment;
   if (bytes < 0 || !isMemoryFor(bytes))

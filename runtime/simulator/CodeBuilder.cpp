@@ -416,8 +416,8 @@ Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
 
 // --- Loads that are copies ------------------------------------------------------------------------------------------
 //
-// Finds loads whose bytes are only stored again, so that uninitialised ones are no error: of a structure with its
-// padding, or of a word in which a bit field is replaced:
+// Finds loads whose bytes are only stored again, so that uninitialised ones are no error. They copy a structure with
+// its padding, or a word in which a bit field is replaced:
 //
 //     ld.u32 %r1, [%rd3];  and.b32 %r2, %r1, -256;  or.b32 %r3, %r2, %r5;  st.u32 [%rd3], %r3;
 

@@ -232,8 +232,8 @@ static void decodeSzext(Decoder &d) {
   d.emitOn(handler, {type, type, Type::u32});
 }
 
-/// The position of the |n|-th set bit of a mask: upwards from `base` if n > 0, downwards if n < 0, `base` itself if n
-/// is 0; all ones if there is none.
+/// The position of the |n|-th set bit of a mask. It counts upwards from `base` if n > 0, and downwards if n < 0. The
+/// bit at `base` itself is meant if n is 0. All ones if there is no such bit.
 static uint32_t nthSet(uint32_t mask, uint32_t base, int32_t n) {
   int64_t left = n == 0 ? 1 : std::abs(int64_t{n});
   for (int64_t at = base; at >= 0 && at < 32; at += n < 0 ? -1 : 1) {

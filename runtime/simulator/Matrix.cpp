@@ -78,8 +78,8 @@ static uint8_t storedMatrixByte(const void *context, int lane, uint32_t byte) {
   return static_cast<uint8_t>(word >> (16 * (minor % 2) + 8 * (byte % 2)));
 }
 
-/// Moves rows of 8 halves: lanes 8 i … 8 i + 7 have the addresses of matrix i's rows; lane l holds the two elements 2
-/// (l % 4) of row l / 4, or with `.trans` of column l / 4.
+/// Moves rows of 8 halves. Lanes 8 i … 8 i + 7 have the addresses of matrix i's rows. Lane l holds two elements, from
+/// 2 (l % 4) on, of row l / 4, or with `.trans` of column l / 4.
 template <bool IsStore> static void moveMatrices(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
   const AccessShape shape = AccessShape::unpack(step.target);

@@ -1,7 +1,7 @@
 // Busy-waiting paths: how they are detected, which waiting lanes are released for them, and how lanes reconverge.
 //
 // A path is busy-waiting if it reaches a backward branch again with equal registers and local memory, and its warp has
-// changed no visible state meanwhile: it then repeats until another thread changes memory. A counting loop does not
+// changed no visible state meanwhile. It then repeats until another thread changes memory. A counting loop does not
 // match, however long it is. The state is saved for a few iterations only, after 64, 128, 256 … iterations, so that
 // other loops are not slowed down.
 

@@ -1,7 +1,11 @@
-// Measures inputs of the performance model on a GPU: each kernel of a GPT-2 124M step with a warm and with a flushed L2
-// cache; further configs of kernels whose best config is not known; the main loop of products with a negligible
-// prologue and epilogue; and the rate of the L2 cache. Each row has the begin and the end of its measurement, to
-// compare it with a log of clock rates.
+// Measures inputs of the performance model on a GPU:
+//
+// - each kernel of a GPT-2 124M step with a warm and with a flushed L2 cache
+// - further configs of kernels whose best config is not known
+// - the main loop of products with a negligible prologue and epilogue
+// - the rate of the L2 cache
+//
+// Each row has the begin and the end of its measurement, to compare it with a log of clock rates.
 
 #include "dialect/dsl/Kernel.h"
 #include "kernels/cross_entropy.h"

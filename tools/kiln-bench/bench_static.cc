@@ -1,7 +1,11 @@
-// Static analysis of kernels without a GPU, in three tables. `static`: the work of every kernel of a GPT-2 124M step at
-// the config of its plan, of every kernel at its default config, and of tiles used to compare compilers; times are
-// predicted by the pipe model. `users`: instructions per element of users' kernels. `ptxas`: the output of NVIDIA's
-// assembler for the kernels of a step in every type and precision. --triton adds another compiler's kernels.
+// Static analysis of kernels without a GPU, in three tables:
+//
+// - `static`: the work of every kernel of a GPT-2 124M step at the config of its plan, of every kernel at its default
+//   config, and of tiles used to compare compilers. The pipe model predicts the times.
+// - `users`: instructions per element of users' kernels.
+// - `ptxas`: the output of NVIDIA's assembler for the kernels of a step in every type and precision.
+//
+// --triton adds another compiler's kernels.
 
 #include "runtime/Streams.h"
 #include "tools/kiln-bench/bench.h"

@@ -156,8 +156,9 @@ void bench::benchStep(Setting &setting) {
 
 // --- Decoding steps -------------------------------------------------------------------------------------------------
 
-// One decoding step of GPT-2 124M with a full KV cache of 1024 positions: the bytes of weights and cache, each read
-// once, over the time, compared with a plain copy of as many bytes in the same run. Then the kernels, longest first.
+// One decoding step of GPT-2 124M with a full KV cache of 1024 positions. The rate is the bytes of weights and cache,
+// each read once, over the time. It is compared with a plain copy of as many bytes in the same run. Then the kernels,
+// longest first.
 
 static void measureToken(bench::Setting &setting, const Gpt2Config &config, int64_t texts) {
   std::vector<std::unique_ptr<Tensor>> held;

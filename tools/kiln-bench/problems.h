@@ -1,5 +1,5 @@
-// The launches that `kiln-bench static` measures: those of a training step and of a decoded token, at the configs that
-// plans pick; one of each kernel at its default config; and tile sizes for comparisons with other compilers.
+// The launches that `kiln-bench static` measures. A training step and a decoded token have the configs that plans pick.
+// Each kernel is also launched at its default config, and at tile sizes for comparisons with other compilers.
 
 #pragma once
 

@@ -18,11 +18,16 @@ int approximationsMain(int argc, char **argv);
 /// The exit status of a process that has ended for a fault of the GPU, in which the tests that follow have not run.
 inline constexpr int faultStatus = 75;
 
-/// From now on every launch of the simulator's tests that the simulator finds nothing wrong with runs on `cuda:0`, too.
-/// A JSON object a line is added to the file at `path`: {test, kernel, target, outcome, detail}, the outcome being
-/// `equal`, `different` (with the first byte that is), `varies` (that, and why it may), `skipped` (and why), `refused`
-/// (with the driver's words) or `fault`, of the GPU, after which the process ends with faultStatus. Throws Error
-/// without a GPU.
+/// From now on, every launch of the simulator's tests without findings runs on `cuda:0`, too. For each one, a line is
+/// added to the file at `path`, a JSON object {test, kernel, target, outcome, detail}. Throws Error without a GPU.
+///
+///     outcome      detail
+///     equal
+///     different    the first byte that differs
+///     varies       the first byte that differs, and why it may
+///     skipped      why
+///     refused      the driver's words
+///     fault        of the GPU; then the process ends with faultStatus
 void compareLaunches(const std::string &path);
 
 } // namespace kiln::gpu

@@ -27,10 +27,10 @@ struct RunOptions {
   bool isBuiltIn = false; // whether the kernel is built into kilnc
 };
 
-/// Launches the kernel once and writes what is to be written, then `repeat` times more; a line with the time of the
-/// launch, or the median of the repeated ones, with percentiles and throughput. Compiling is not part of it. Without a
-/// config it takes that of KILN_FINDINGS (runtime/Findings.h), which is said on stderr. Throws Error; nothing is
-/// written when the launch or one of its checks fails.
+/// Launches the kernel once and writes the files that --args names, then launches it `repeat` times more. Returns a
+/// line with the time of the launch, or the median of the repeated ones with percentiles and throughput, without
+/// compiling. Without a config it takes that of KILN_FINDINGS (runtime/Findings.h), and says so on stderr. Throws
+/// Error; nothing is written if the launch or one of its checks fails.
 std::string runKernel(const Kernel &kernel, const RunOptions &options);
 
 /// A line of the benchmark: a kernel with a config.

@@ -112,8 +112,8 @@ struct Interval {
 };
 } // namespace
 
-/// An interval that has the true lower quartile with a probability of 95 % or so, for values of any distribution: the
-/// number of n values below it is binomial, n / 4 ± √(3 n) / 4, here twice that.
+/// An interval that has the true lower quartile with a probability of about 95 %, for values of any distribution. Of n
+/// values, the number below the quartile is binomial: n / 4, with the deviation √(3 n) / 4, of which this takes two.
 static Interval quartileWithin(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const double last = static_cast<double>(values.size()) - 1, by = std::sqrt(3 * (last + 1)) / 2;

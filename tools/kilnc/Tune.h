@@ -53,10 +53,11 @@ struct SearchOptions {
 /// Measures candidates 0 to `count` - 1 in rounds, one after the other, and ranks those that were measured: the fastest
 /// first, of equals the first. A round takes the fastest of three measurements of a candidate. Its value is the lower
 /// quartile of its rounds, because other programs make times longer and never shorter. After round 2 and 3, candidates
-/// are dropped whose rounds all took over 2.6 times the value of the best, since a busy machine may double times; from
-/// round 4 on, those whose rounds all took longer (the second best: 1.3 times). The first, the default, always stays.
-/// There are 9 rounds, and more until the values differ clearly or by less than 2 %. An exact measure gets one round of
-/// one measurement. When `hasTime` says no, the search ends, and candidates that were not measured are left out.
+/// are dropped whose rounds all took over 2.6 times the value of the best, because a busy machine may double times.
+/// From round 4 on, those are dropped whose rounds all took longer, or for the second best, 1.3 times as long. The
+/// first, the default, always stays. There are 9 rounds, and more until the values differ clearly or by less than 2 %.
+/// An exact measure gets one round of one measurement. When `hasTime` says no, the search ends, and candidates that
+/// were not measured are left out.
 std::vector<Ranked> search(size_t count, SearchOptions options, const std::function<double(size_t)> &measure,
                            const std::function<bool()> &hasTime);
 

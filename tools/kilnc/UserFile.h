@@ -1,6 +1,5 @@
 // Kernels out of the user's own C++ file. The system's compiler builds it into a shared object, which finds the
-// language in the program that loads it; loading that object runs its static initialisers, and the kernels are those
-// that it registers meanwhile:
+// language in the program that loads it. Loading the object runs its static initialisers, which register the kernels:
 //
 //     const Kernel addKernel = kernel("add", add, {"x", "y", "out"}, {field("block", &AddConfig::block)});
 

@@ -1,5 +1,5 @@
-// Functions of newer system libraries that LLVM and the standard library's headers call, for the libkiln.so of a wheel:
-// with its own, it runs with glibc 2.34 and libstdc++ of GCC 11 (Ubuntu 22.04, RHEL 9). The library does not show them.
+// Functions of newer system libraries that LLVM and the standard library's headers call. The libkiln.so of a wheel has
+// its own, so it runs with glibc 2.34 and libstdc++ of GCC 11 (Ubuntu 22.04, RHEL 9). The library does not show them.
 
 #include <condition_variable>
 #include <cstdint>

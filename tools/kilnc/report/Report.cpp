@@ -113,8 +113,8 @@ void Report::add(const lowering::CompilationRecord &record) {
 
 // --- The launch ------------------------------------------------------------------------------------------------------
 
-/// The prediction for one machine: clocks of each pipe in an iteration of the main loop (without a loop: in a program),
-/// the limit, the time, and the machine's rates for the roofline.
+/// The prediction for one machine: clocks of each pipe, the limit, the time, and the machine's rates for the roofline.
+/// Clocks are those of an iteration of the main loop, or of a program without a loop.
 static Json predicted(const bench::MachineRates &machine, const bench::LaunchWork &work) {
   using bench::Pipes;
   const bench::Prediction prediction = bench::predict(machine, work);
