@@ -56,4 +56,5 @@ for case in range(CASES):
     left = sorted((t for t in range(VOCAB) if chances[t] > 0), key=lambda t: -float(chances[t]))
     cases.append(["".join(chr(97 + t) for t in left), round(float(chances.max()), 9)])
 
-print("[" + ",\n".join(json.dumps(c) for c in cases) + "]")
+lines = [", ".join(json.dumps(c) for c in cases[i : i + 20]) for i in range(0, CASES, 20)]
+print("[" + ",\n".join(lines) + "]")
