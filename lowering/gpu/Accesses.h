@@ -15,6 +15,8 @@ simt::Traffic trafficIn(const simt::TileLayout &layout, tile::AccessOp access);
 /// Records that a thread of the access moves `vector` elements at once (`simt.vector`), and whether the view may end
 /// within them (`simt.ragged`).
 void setVector(tile::AccessOp access, int64_t vector);
+/// The recorded number of elements; 1 where none is.
+int64_t getVector(tile::AccessOp access);
 
 /// The load of a product's operand, and whether it is transposed. Between load and product there may be reshapes that
 /// drop leading extents of 1, and layout conversions. Null if there are other operations (SelectInstructions.cpp).

@@ -45,8 +45,7 @@ static bool isCheap(tile::AccessOp access, const TileLayout &layout) {
   const int64_t touched = traffic.sectors * sector;
   if (bytesOf(access.getTile().getType()) <= (access.isLoad() ? smallLoad : smallStore))
     return 2 * traffic.bytes >= touched || traffic.sectors * traffic.vectors <= fewSectors;
-  return access.isStore() && traffic.bytes == touched &&
-         traffic.vector >= access->getAttrOfType<IntegerAttr>("simt.vector").getInt();
+  return access.isStore() && traffic.bytes == touched && traffic.vector >= getVector(access);
 }
 
 /// Changes the layout of an access.

@@ -153,6 +153,11 @@ simt::Access GlobalAccess::inMemory(SmallVector<int64_t> &strides) const {
 
 } // namespace
 
+int64_t getVector(tile::AccessOp op) {
+  const auto vector = op->getAttrOfType<IntegerAttr>("simt.vector");
+  return vector ? vector.getInt() : 1;
+}
+
 void setVector(tile::AccessOp op, int64_t vector) {
   Builder builder(op->getContext());
   const GlobalAccess global{op};
@@ -309,7 +314,6 @@ private:
 };
 
 void AccessGroups::agree(ArrayRef<tile::AccessOp> group) {
-  const auto vector = [](tile::AccessOp op) { return op->getAttrOfType<IntegerAttr>("simt.vector").getInt(); };
   const auto order = [](tile::AccessOp op) { // of extents above 1, fastest first
     SmallVector<int64_t> strides;
     const simt::Access access = GlobalAccess{op}.inMemory(strides);
@@ -320,17 +324,17 @@ void AccessGroups::agree(ArrayRef<tile::AccessOp> group) {
     return dims;
   };
   const auto [least, most] =
-      std::minmax_element(group.begin(), group.end(), [&](auto a, auto b) { return vector(a) < vector(b); });
+      std::minmax_element(group.begin(), group.end(), [&](auto a, auto b) { return getVector(a) < getVector(b); });
   const bool goAlike = llvm::all_of(group, [&](tile::AccessOp op) { return order(op) == order(*least); });
   if (!goAlike || order(*least).empty())
     return;
-  const tile::AccessOp first = vector(*most) <= 2 * vector(*least) ? *least : *most;
+  const tile::AccessOp first = getVector(*most) <= 2 * getVector(*least) ? *least : *most;
   const simt::TileLayout layout = first->getAttrOfType<simt::LayoutAttr>("simt.layout").getLayout();
-  const int64_t widest = vector(first);
+  const int64_t widest = getVector(first);
   for (tile::AccessOp op : group) {
     const auto sizes = tile::shapeOf(op.getTile().getType());
     op->setAttr("simt.layout", simt::LayoutAttr::get(op->getContext(), withOnes(layout, sizes)));
-    setVector(op, std::min(vector(op), widest));
+    setVector(op, std::min(getVector(op), widest));
   }
 }
 } // namespace
@@ -368,7 +372,7 @@ std::string whyNarrow(tile::AccessOp op) {
   const GlobalAccess global{op};
   SmallVector<int64_t> strides;
   const simt::Access access = global.inMemory(strides);
-  const int64_t vector = op->getAttrOfType<IntegerAttr>("simt.vector").getInt();
+  const int64_t vector = getVector(op);
   if (vector * global.bytes() >= 16)
     return "";
   if (vector < simt::vectorWidth(access, static_cast<unsigned>(warpsOf(op->getParentOfType<func::FuncOp>()))))

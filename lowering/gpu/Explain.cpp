@@ -63,7 +63,7 @@ std::string cacheText(Operation *op) {
 
 std::string accessText(tile::AccessOp op) {
   const RankedTensorType tile = op.getTile().getType();
-  const int64_t vector = op->getAttrOfType<IntegerAttr>("simt.vector").getInt(), bytes = vector * bytesOf(tile);
+  const int64_t vector = getVector(op), bytes = vector * bytesOf(tile);
   const std::string why = whyNarrow(op);
   return format("{} at a time, {} a thread{}", counted(bytes, "byte"),
                 counted(simt::layoutOf(tile).getLayout().numStored() / vector, "time"),
@@ -270,11 +270,23 @@ void explainFetch(simt::FetchOp op, Explanation &explanation) {
             cacheText(op));
 }
 
+/// Whether the passes chose the layout of each of its tiles. They do not in a file that is lowered in part.
+bool hasLayouts(func::FuncOp func) {
+  const auto lacksLayout = [](Type type) { return isa<RankedTensorType>(type) && !simt::layoutOf(type); };
+  return func->hasAttr("tile.kernel") && !func.walk([&](Operation *op) {
+                                                return llvm::any_of(op->getResultTypes(), lacksLayout) ||
+                                                               llvm::any_of(op->getOperandTypes(), lacksLayout)
+                                                           ? WalkResult::interrupt()
+                                                           : WalkResult::advance();
+                                              })
+                                              .wasInterrupted();
+}
+
 } // namespace
 
 void explainLayouts(ModuleOp module, Explanation &explanation) {
   module.walk([&](func::FuncOp func) {
-    if (!func->hasAttr("tile.kernel"))
+    if (!hasLayouts(func))
       return;
     const int64_t warps = warpsOf(func);
     explanation.add(
@@ -288,7 +300,7 @@ void explainLayouts(ModuleOp module, Explanation &explanation) {
 
 void explainExchanges(ModuleOp module, Explanation &explanation) {
   module.walk([&](func::FuncOp func) {
-    if (!func->hasAttr("tile.kernel"))
+    if (!hasLayouts(func))
       return;
     explainRegisters(func, explanation);
     int64_t barriers = 0;

@@ -6,6 +6,7 @@
 
 #include "lowering/analysis/Integers.h"
 #include "lowering/analysis/TileUses.h"
+#include "lowering/gpu/Accesses.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
@@ -22,14 +23,9 @@ static Type storedType(Type element) {
   return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
 }
 
-static int64_t vectorOf(tile::AccessOp access) {
-  const auto vector = access->getAttrOfType<IntegerAttr>("simt.vector");
-  return vector && !access.isAtomic() ? vector.getInt() : 1;
-}
-
 GlobalTile::GlobalTile(ThreadCode &code, tile::AccessOp access)
-    : GlobalTile(code, access, access.getView(), access.getSubscripts(), access.getTile().getType(), vectorOf(access),
-                 access.getMaskIfAny()) {}
+    : GlobalTile(code, access, access.getView(), access.getSubscripts(), access.getTile().getType(),
+                 access.isAtomic() ? 1 : getVector(access), access.getMaskIfAny()) {}
 
 GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange subscripts, RankedTensorType tile,
                        int64_t vector, Value maskTile)

@@ -34,10 +34,7 @@ static int64_t registersFor(RankedTensorType tile, int64_t vector = 1) {
 }
 
 /// The registers of a thread for the tile of `load`, as memory delivers it.
-static int64_t registersOf(tile::LoadOp load) {
-  const auto vector = load->getAttrOfType<IntegerAttr>("simt.vector");
-  return registersFor(load.getType(), vector ? vector.getInt() : 1);
-}
+static int64_t registersOf(tile::LoadOp load) { return registersFor(load.getType(), getVector(load)); }
 
 namespace {
 /// The tiles that are live at a point of a block, and their registers.

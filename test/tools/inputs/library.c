@@ -78,7 +78,7 @@ int main(int argc, char **argv) {
                "operator 'add' has no option 'blok', because it has no options");
   EXPECT_ERROR(kiln_operate(device, "layernorm", operands, 3, "epsilon=1"),
                "operator 'layernorm' has no option 'epsilon'; did you mean 'eps'?");
-  EXPECT_ERROR(kiln_library_find(library, "axp", &kernel), "out of axpy, but got 'axp'");
+  EXPECT_ERROR(kiln_library_find(library, "axp", &kernel), "unknown kernel 'axp'; did you mean 'axpy'? (known: axpy)");
   kiln_library_close(library);
   kiln_device_close(device);
   printf("%s on %s\n", kiln_version(), argv[2]);
