@@ -1,4 +1,4 @@
-#include "test/fuzz/batch.h"
+#include "test/fuzz/run.h"
 
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
@@ -58,7 +58,6 @@ private:
   size_t placeOf(size_t buffer, int64_t copy, size_t element) const;
   std::vector<Tensor> memory(const std::shared_ptr<Device> &device) const;
   TensorRef refOf(const std::vector<Tensor> &tensors, size_t window, int64_t copy) const;
-  template <class Launch> Outcome run(const std::shared_ptr<Device> &device, Launch launches) const;
 };
 
 } // namespace
@@ -222,81 +221,65 @@ TensorRef Batch::refOf(const std::vector<Tensor> &tensors, size_t window, int64_
   return ref;
 }
 
-template <class Launch> Outcome Batch::run(const std::shared_ptr<Device> &device, Launch launches) const {
-  Outcome outcome;
-  try {
-    const std::vector<Tensor> tensors = memory(device);
-    launches(tensors);
-    try {
-      device->synchronize();
-    } catch (const Error &failed) {
-      outcome.failure = failed.what();
-      if (!outcome.failure.starts_with("check failed"))
-        throw;
-    }
-    for (const Tensor &tensor : tensors)
-      tensor.download(outcome.buffers.emplace_back(tensor.bytes()).data(), tensor.bytes());
-  } catch (const std::exception &error) {
-    outcome.error = error.what();
-  }
-  forgetCompiled(); // no program is run twice
-  return outcome;
-}
-
 Outcome Batch::runLoop(const std::shared_ptr<Device> &device) const {
-  return run(device, [&](const std::vector<Tensor> &tensors) {
-    const Kernel kernel = kernelOf(program);
-    for (int64_t outer = 0; outer < examples[1]; ++outer)
-      for (int64_t inner = 0; inner < examples[0]; ++inner) {
-        std::vector<Arg> args;
-        for (size_t i = 0; i < program.windows.size(); ++i)
-          args.emplace_back(refOf(tensors, i, copyOf(buffers[program.windows[i].buffer], {inner, outer})));
-        for (size_t i = 0; i < scalars.size(); ++i)
-          args.emplace_back(scalarOf(i, copyOf(scalars[i], {inner, outer})));
-        launch(*device, kernel, {program.axes[0], program.axes[1], program.axes[2]}, args);
-      }
-  });
+  return outcomeOf(
+      device, [&] { return memory(device); },
+      [&](const std::vector<Tensor> &tensors) {
+        const Kernel kernel = kernelOf(program);
+        for (int64_t outer = 0; outer < examples[1]; ++outer)
+          for (int64_t inner = 0; inner < examples[0]; ++inner) {
+            std::vector<Arg> args;
+            for (size_t i = 0; i < program.windows.size(); ++i)
+              args.emplace_back(refOf(tensors, i, copyOf(buffers[program.windows[i].buffer], {inner, outer})));
+            for (size_t i = 0; i < scalars.size(); ++i)
+              args.emplace_back(scalarOf(i, copyOf(scalars[i], {inner, outer})));
+            launch(*device, kernel, {program.axes[0], program.axes[1], program.axes[2]}, args);
+          }
+      });
 }
 
 Outcome Batch::runAtOnce(const std::shared_ptr<Device> &device) const {
   std::vector<Tensor> numbers; // of scalars that are examples' own
-  return run(device, [&](const std::vector<Tensor> &tensors) {
-    std::vector<Arg> args;
-    std::array<std::vector<std::optional<int>>, maxLevels> axes;
-    // Adds a level's dimension to a view of examples.
-    const auto nest = [&](TensorRef &ref, const Copies &copies, int64_t unit, const std::array<int, maxLevels> &at) {
-      for (int level = 0; level < levels; ++level) {
-        axes[level].push_back(copies.isOwn[level] ? std::optional(at[level]) : std::nullopt);
-        if (!copies.isOwn[level])
-          continue;
-        ref.extents.insert(ref.extents.begin() + at[level], examples[level]);
-        ref.strides.insert(ref.strides.begin() + at[level], unit);
-        unit *= examples[level];
-      }
-    };
-    for (size_t i = 0; i < program.windows.size(); ++i) {
-      const int buffer = program.windows[i].buffer;
-      TensorRef ref = refOf(tensors, i, 0);
-      nest(ref, buffers[buffer], buffers[buffer].interleaved ? 1 : program.buffers[buffer].elements, places[i]);
-      args.emplace_back(ref);
-    }
-    for (size_t i = 0; i < scalars.size(); ++i) {
-      std::vector<int64_t> values;
-      for (int64_t copy = 0; copy < scalars[i].count; ++copy)
-        values.push_back(scalarOf(i, copy));
-      numbers.emplace_back(device, i64, Shape{scalars[i].count});
-      numbers.back().upload(values.data(), static_cast<int64_t>(values.size() * sizeof(int64_t)));
-      TensorRef ref = numbers.back().ref();
-      ref.extents.clear();
-      ref.strides.clear();
-      nest(ref, scalars[i], 1, {});
-      args.push_back(ref.extents.empty() ? Arg(values[0]) : Arg(ref));
-    }
-    Kernel kernel = kernelOf(program);
-    for (int level = 0; level < levels; ++level)
-      kernel = vmap(kernel, axes[level]);
-    launch(*device, kernel, {program.axes[0], program.axes[1], program.axes[2] * examples[0] * examples[1]}, args);
-  });
+  return outcomeOf(
+      device, [&] { return memory(device); },
+      [&](const std::vector<Tensor> &tensors) {
+        std::vector<Arg> args;
+        std::array<std::vector<std::optional<int>>, maxLevels> axes;
+        // Adds a level's dimension to a view of examples.
+        const auto nest = [&](TensorRef &ref, const Copies &copies, int64_t unit,
+                              const std::array<int, maxLevels> &at) {
+          for (int level = 0; level < levels; ++level) {
+            axes[level].push_back(copies.isOwn[level] ? std::optional(at[level]) : std::nullopt);
+            if (!copies.isOwn[level])
+              continue;
+            ref.extents.insert(ref.extents.begin() + at[level], examples[level]);
+            ref.strides.insert(ref.strides.begin() + at[level], unit);
+            unit *= examples[level];
+          }
+        };
+        for (size_t i = 0; i < program.windows.size(); ++i) {
+          const int buffer = program.windows[i].buffer;
+          TensorRef ref = refOf(tensors, i, 0);
+          nest(ref, buffers[buffer], buffers[buffer].interleaved ? 1 : program.buffers[buffer].elements, places[i]);
+          args.emplace_back(ref);
+        }
+        for (size_t i = 0; i < scalars.size(); ++i) {
+          std::vector<int64_t> values;
+          for (int64_t copy = 0; copy < scalars[i].count; ++copy)
+            values.push_back(scalarOf(i, copy));
+          numbers.emplace_back(device, i64, Shape{scalars[i].count});
+          numbers.back().upload(values.data(), static_cast<int64_t>(values.size() * sizeof(int64_t)));
+          TensorRef ref = numbers.back().ref();
+          ref.extents.clear();
+          ref.strides.clear();
+          nest(ref, scalars[i], 1, {});
+          args.push_back(ref.extents.empty() ? Arg(values[0]) : Arg(ref));
+        }
+        Kernel kernel = kernelOf(program);
+        for (int level = 0; level < levels; ++level)
+          kernel = vmap(kernel, axes[level]);
+        launch(*device, kernel, {program.axes[0], program.axes[1], program.axes[2] * examples[0] * examples[1]}, args);
+      });
 }
 
 std::string Batch::difference(const Outcome &want, const Outcome &got, bool isCpu) const {

@@ -1,6 +1,6 @@
 // The table of elementwise verbs.
 
-#include "test/fuzz/elementwise.h"
+#include "test/fuzz/verbs.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,16 +3,14 @@
 
 #include "runtime/simulator/SimulatorDevice.h"
 #include "test/devices.h"
-#include "test/fuzz/batch.h"
-#include "test/fuzz/elementwise.h"
-#include "test/fuzz/reductions.h"
+#include "test/fuzz/run.h"
+#include "test/fuzz/verbs.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
 
 using namespace kiln;
 using namespace kiln::fuzz;

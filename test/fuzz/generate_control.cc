@@ -1,7 +1,7 @@
 // Loops and branches with the variables that they change.
 
-#include "test/fuzz/elementwise.h"
 #include "test/fuzz/generator.h"
+#include "test/fuzz/verbs.h"
 
 #include <algorithm>
 #include <array>

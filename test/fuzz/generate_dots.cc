@@ -1,7 +1,6 @@
 // Matrix products: every type, alone or several at once, alone and in a loop over K. Operands are read from views of
 // rank 2 to 5, transposed, masked, computed or existing values. Products with block scales, too.
 
-#include "dialect/dsl/Plan.h"
 #include "test/fuzz/generator.h"
 
 #include <algorithm>

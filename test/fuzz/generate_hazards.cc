@@ -43,6 +43,16 @@ bool Generator::sweep() {
   return true;
 }
 
+/// Keeps other operations from using a view whose content depends on the progress of other programs.
+int Generator::claimed(int window) {
+  purposes[window] = Access::atomic;
+  return window;
+}
+
+std::vector<Operand> Generator::zeros(int window) const {
+  return std::vector<Operand>(program.windows[window].extents.size(), Operand::number(int64_t(0)));
+}
+
 /// Every program reads shared memory and counts itself. The last one overwrites that memory, and then all store the
 /// values that they read.
 bool Generator::handOver() {
@@ -51,13 +61,6 @@ bool Generator::handOver() {
   const auto value = find([](const Known &k) { return k.facts.exact() && k.shape.size() <= 3; });
   if (!value)
     return false;
-  const auto claimed = [&](int window) {
-    purposes[window] = Access::atomic;
-    return window;
-  };
-  const auto zeros = [&](int window) {
-    return std::vector<Operand>(program.windows[window].extents.size(), Operand::number(int64_t(0)));
-  };
   const int shared = claimed(newWindow(Access::atomic, value->type, value->shape));
   const Facts facts = program.buffers[program.windows[shared].buffer].facts;
   const Known read = loadAt(shared, value->shape, zeros(shared));
@@ -79,12 +82,11 @@ bool Generator::handOver() {
 
 /// Adds one to a counter of all programs; returns whether this program is the last. No other value may depend on that.
 Known Generator::countPrograms() {
-  const int counter = newWindow(Access::atomic, i32, {});
-  purposes[counter] = Access::atomic;
+  const int counter = claimed(newWindow(Access::atomic, i32, {}));
   program.buffers[program.windows[counter].buffer].fill = Buffer::Fill::zero;
   const Known one = emit({.verb = Verb::full, .type = i32, .operands = {Operand::number(int64_t(1))}}, wholeNumbers(1));
   Op count{.verb = Verb::atomic, .type = i32, .which = 3, .window = counter, .axes = {0}};
-  count.offsets.assign(program.windows[counter].extents.size(), Operand::number(int64_t(0)));
+  count.offsets = zeros(counter);
   count.operands = {one.operand()};
   const Known before = emit(count, anything(i32));
   const Known isLast = apply("$0 == $1", {before.operand(), Operand::number(program.grid - 1)}, boolean, {}, {});
@@ -99,14 +101,6 @@ bool Generator::lastProgram() {
   const auto value = find([](const Known &k) { return k.facts.exact() && k.shape.size() <= 3; });
   if (!value)
     return false;
-  // No other operation may use these views: their content depends on the progress of other programs.
-  const auto claimed = [&](int window) {
-    purposes[window] = Access::atomic;
-    return window;
-  };
-  const auto zeros = [&](int window) {
-    return std::vector<Operand>(program.windows[window].extents.size(), Operand::number(int64_t(0)));
-  };
   const int rows = newWindow(Access::write, value->type, value->shape);
   const Facts facts = program.buffers[program.windows[rows].buffer].facts;
   std::vector<Operand> own = zeros(rows);

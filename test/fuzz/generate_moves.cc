@@ -1,8 +1,8 @@
 // Chains of permutations of a tile that each step reads twice. Tiles split and joined: parts of them, pairs,
 // concatenation, padding, replacement of a part.
 
-#include "test/fuzz/elementwise.h"
 #include "test/fuzz/generator.h"
+#include "test/fuzz/verbs.h"
 
 #include <array>
 

@@ -1,7 +1,7 @@
 // Values of another shape, type or order: reshapes, reductions, scans, sorts, casts.
 
 #include "test/fuzz/generator.h"
-#include "test/fuzz/reductions.h"
+#include "test/fuzz/verbs.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Values: elementwise operations, masks and numbers.
 
-#include "test/fuzz/elementwise.h"
 #include "test/fuzz/generator.h"
+#include "test/fuzz/verbs.h"
 
 #include <algorithm>
 #include <cmath>

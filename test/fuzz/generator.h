@@ -165,6 +165,8 @@ private:
   bool lastProgram();
   bool handOver();
   Known countPrograms();
+  int claimed(int window);
+  std::vector<Operand> zeros(int window) const;
 
   // --- generate_control.cc
   void drawRange(Op &loop, double &bound);

@@ -1,8 +1,7 @@
 // A random program as text: C++ for `kilnc`, with its memory in comments.
 
-#include "test/fuzz/elementwise.h"
 #include "test/fuzz/program.h"
-#include "test/fuzz/reductions.h"
+#include "test/fuzz/verbs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

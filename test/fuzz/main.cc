@@ -8,7 +8,7 @@
 #include "runtime/Streams.h"
 #include "runtime/Version.h"
 #include "runtime/simulator/SimulatorDevice.h"
-#include "test/fuzz/batch.h"
+#include "test/fuzz/run.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // The tables of reductions, and of scans and sorts.
 
-#include "test/fuzz/reductions.h"
+#include "test/fuzz/verbs.h"
 
 #include <algorithm>
 #include <cmath>

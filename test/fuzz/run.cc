@@ -79,38 +79,12 @@ uint64_t wordAt(const std::vector<char> &bytes, Type type, size_t index) {
   return word;
 }
 
-Outcome run(const std::shared_ptr<Device> &device, const Program &program) {
+Outcome outcomeOf(const std::shared_ptr<Device> &device, const std::function<std::vector<Tensor>()> &memory,
+                  const std::function<void(const std::vector<Tensor> &)> &launches) {
   Outcome outcome;
   try {
-    std::vector<Tensor> tensors;
-    for (size_t i = 0; i < program.buffers.size(); ++i) {
-      const Type type = program.buffers[i].type;
-      const Raw words = contents(program, static_cast<int>(i));
-      std::vector<char> bytes(words.size() * bytesOf(type));
-      for (size_t at = 0; at < words.size(); ++at)
-        std::memcpy(&bytes[at * bytesOf(type)], &words[at], bytesOf(type));
-      tensors.emplace_back(device, type, Shape{program.buffers[i].elements});
-      tensors.back().upload(bytes.data(), static_cast<int64_t>(bytes.size()));
-    }
-    std::vector<TensorRef> views;
-    for (const Window &window : program.windows) {
-      TensorRef &ref = views.emplace_back(tensors[window.buffer].ref());
-      ref.data = static_cast<char *>(ref.data) + window.offset * bytesOf(ref.type);
-      ref.extents = window.extents;
-      ref.strides = window.strides;
-    }
-    std::vector<Arg> args;
-    for (const auto &[kind, begin, count] : viewParameters(program)) {
-      if (kind == Kernel::Parameter::Kind::list)
-        args.emplace_back(std::vector<TensorRef>(views.begin() + begin, views.begin() + begin + count));
-      else if (count == 0)
-        args.emplace_back(std::nullopt);
-      else
-        args.emplace_back(views[begin]);
-    }
-    for (const int64_t scalar : program.scalars)
-      args.emplace_back(scalar);
-    launch(*device, kernelOf(program), {program.axes[0], program.axes[1], program.axes[2]}, args);
+    const std::vector<Tensor> tensors = memory();
+    launches(tensors);
     try {
       device->synchronize();
     } catch (const Error &failed) {
@@ -125,6 +99,46 @@ Outcome run(const std::shared_ptr<Device> &device, const Program &program) {
   }
   forgetCompiled(); // no program is run twice
   return outcome;
+}
+
+static std::vector<Tensor> memoryOf(const std::shared_ptr<Device> &device, const Program &program) {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const Type type = program.buffers[i].type;
+    const Raw words = contents(program, static_cast<int>(i));
+    std::vector<char> bytes(words.size() * bytesOf(type));
+    for (size_t at = 0; at < words.size(); ++at)
+      std::memcpy(&bytes[at * bytesOf(type)], &words[at], bytesOf(type));
+    tensors.emplace_back(device, type, Shape{program.buffers[i].elements});
+    tensors.back().upload(bytes.data(), static_cast<int64_t>(bytes.size()));
+  }
+  return tensors;
+}
+
+Outcome run(const std::shared_ptr<Device> &device, const Program &program) {
+  return outcomeOf(
+      device, [&] { return memoryOf(device, program); },
+      [&](const std::vector<Tensor> &tensors) {
+        std::vector<TensorRef> views;
+        for (const Window &window : program.windows) {
+          TensorRef &ref = views.emplace_back(tensors[window.buffer].ref());
+          ref.data = static_cast<char *>(ref.data) + window.offset * bytesOf(ref.type);
+          ref.extents = window.extents;
+          ref.strides = window.strides;
+        }
+        std::vector<Arg> args;
+        for (const auto &[kind, begin, count] : viewParameters(program)) {
+          if (kind == Kernel::Parameter::Kind::list)
+            args.emplace_back(std::vector<TensorRef>(views.begin() + begin, views.begin() + begin + count));
+          else if (count == 0)
+            args.emplace_back(std::nullopt);
+          else
+            args.emplace_back(views[begin]);
+        }
+        for (const int64_t scalar : program.scalars)
+          args.emplace_back(scalar);
+        launch(*device, kernelOf(program), {program.axes[0], program.axes[1], program.axes[2]}, args);
+      });
 }
 
 bool agree(const Buffer &buffer, uint64_t got, uint64_t want) {

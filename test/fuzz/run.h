@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "runtime/Device.h"
+#include "runtime/Tensor.h"
 #include "test/fuzz/program.h"
 
 namespace kiln::fuzz {
@@ -15,6 +15,9 @@ struct Outcome {
 };
 
 Outcome run(const std::shared_ptr<Device> &device, const Program &program);
+/// Runs `launches` on the tensors that `memory` makes.
+Outcome outcomeOf(const std::shared_ptr<Device> &device, const std::function<std::vector<Tensor>()> &memory,
+                  const std::function<void(const std::vector<Tensor> &)> &launches);
 
 /// The elements of a buffer, or of an example's copy of it, at the program's start: raw words. The margins around views
 /// have other numbers.
@@ -31,6 +34,13 @@ std::string difference(const Program &program, const Outcome &want, const Outcom
 /// Runs the program on `device` and on the oracle; returns the differences, or nothing.
 std::string compare(const Program &program, const std::shared_ptr<Device> &oracle,
                     const std::shared_ptr<Device> &device);
+
+/// vmap of the program's kernel, possibly nested, for a batch of examples: the first few elements that one launch of it
+/// computes differently from a launch for each example on the same device, one a line; empty if there are none. The
+/// comparison is exact on a CPU, and by the language's bounds elsewhere. A program has no batch if a view has no
+/// dimension left. The number of examples, their dimensions and the shared arguments are drawn; they follow from the
+/// program's seed and number.
+std::optional<std::string> compareBatch(const Program &program, const std::shared_ptr<Device> &device);
 
 /// A smaller program for which `fails` still holds: operations are left out and values replaced by zeros.
 Program shrink(Program program, const std::function<bool(const Program &)> &fails);

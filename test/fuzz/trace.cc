@@ -1,8 +1,7 @@
 // Tracing a random program: each operation calls its function of the language.
 
-#include "test/fuzz/elementwise.h"
 #include "test/fuzz/program.h"
-#include "test/fuzz/reductions.h"
+#include "test/fuzz/verbs.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// The reductions, scans and sorts of random programs, one row each: its text, its operand and result, its tracing, and
-// the facts of its result.
+// The functions of random programs, one row each: elementwise ones, and reductions, scans and sorts; their text, their
+// operands, their tracing, and the facts of their results.
 
 #pragma once
 
@@ -8,8 +8,24 @@
 
 #include <functional>
 #include <span>
+#include <string_view>
 
 namespace kiln::fuzz {
+
+struct Elementwise {
+  /// C++ text with $0, $1, $2 for the operands.
+  const char *text;
+  int operands;
+  bool (*takes)(Type);
+  bool comparison; // gives bool
+  std::function<Tile(std::span<const At>)> trace;
+  /// Facts of the result, within its type, from those of the operands; nothing where no bound is known.
+  std::function<std::optional<Facts>(Type, std::span<const Facts>)> facts;
+};
+
+std::span<const Elementwise> elementwise();
+/// The row of the verb that is written so.
+int elementwiseRow(std::string_view text);
 
 struct Reduction {
   /// C++ text with $0 for the operand, $1 for the axes, and last of its arguments `, keep` if the axes stay. For scans
