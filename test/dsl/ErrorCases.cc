@@ -8,25 +8,34 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 
-#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <map>
 
 namespace kiln::testing {
 
-/// The line of each file's last registered case: the lines after it belong to the next one.
+/// The line of each file's last registered case: the lines after its end belong to the next one.
 static std::map<std::string, int> &lastLines() {
   static std::map<std::string, int> lines;
   return lines;
 }
 
-/// The file with all lines except those in (after, upTo] emptied, so that line numbers stay.
-static std::string linesOf(const std::string &file, int after, int upTo) {
+/// The file with all lines except those of the case at line `own` emptied, so that line numbers stay. They begin after
+/// the end of the case at line `before` (0: none). A case ends with its line, or with the kernel that begins there.
+static std::string linesOf(const std::string &file, int before, int own) {
   std::ifstream in(kiln::test::sourcePath(file)); // __FILE__ is named from there
-  std::string text, line;
-  for (int number = 1; std::getline(in, line); ++number)
-    text += (number > after && number <= upTo ? line : "") + "\n";
+  std::vector<std::string> lines(1);              // from 1
+  for (std::string line; std::getline(in, line);)
+    lines.push_back(line);
+  const auto endOf = [&](int number) {
+    if (lines.at(number).ends_with('{'))
+      while (lines.at(number) != "}")
+        ++number;
+    return number;
+  };
+  std::string text;
+  for (int number = 1; number < static_cast<int>(lines.size()); ++number)
+    text += (number > endOf(before) && number <= endOf(own) ? lines[number] : "") + "\n";
   return text;
 }
 

@@ -3,8 +3,6 @@
 
 #include "test/dsl/ErrorCases.h"
 
-#include <optional>
-
 namespace kiln::testing {
 namespace {
 
@@ -12,7 +10,7 @@ const ArgFacts row = view(f32, {64});
 
 // --- Read in the body that changes them ------------------------------------------------------------------------------
 
-void hostCounter(View a) {
+KILN_ERRORS(HostState, CounterUsedInBody, (View a), row) {
   int i = 0;
   // expected-note@+1 {{in the body of this loop or branch}}
   for (Tile k : range(8)) {
@@ -21,9 +19,8 @@ void hostCounter(View a) {
     i++;
   }
 }
-const ErrorCase hostCounterCase("HostState", "CounterUsedInBody", hostCounter, {row});
 
-void hostAfter(View a) {
+KILN_ERRORS(HostState, CounterUsedAfterLoop, (View a), row) {
   int i = 0;
   for (Tile k : range(8)) {
     store(a, {k}, 0);
@@ -32,10 +29,9 @@ void hostAfter(View a) {
   // expected-error@+1 {{a C++ variable changes in the body of a traced loop or branch}}
   store(a, {0}, i);
 }
-const ErrorCase hostAfterCase("HostState", "CounterUsedAfterLoop", hostAfter, {row});
 
 // An outer body that resets the variable does not hide the inner one that changes it.
-void hostReset(View a) {
+KILN_ERRORS(HostState, ResetInOuterBody, (View a), row) {
   for (Tile j : range(8)) {
     int n = 0;
     // expected-note@+1 {{in the body of this loop or branch}}
@@ -46,9 +42,8 @@ void hostReset(View a) {
     }
   }
 }
-const ErrorCase hostResetCase("HostState", "ResetInOuterBody", hostReset, {row});
 
-void hostStage(View a) {
+KILN_ERRORS(HostState, StageFlipsInBody, (View a), row) {
   Tile buffers[2] = {zeros(f32, {4}), zeros(f32, {4})};
   int stage = 0;
   // expected-error@+1 {{a C++ variable changes in the body of a traced loop or branch}}
@@ -58,18 +53,16 @@ void hostStage(View a) {
   }
   store(a, {0}, buffers[0]);
 }
-const ErrorCase hostStageCase("HostState", "StageFlipsInBody", hostStage, {row});
 
-void hostBranch(View a) {
+KILN_ERRORS(HostState, BranchFlipsVariable, (View a), row) {
   bool seen = false;
   if_(program_id() == 0, [&] { seen = !seen; });
   // expected-error@+1 {{a C++ variable changes in the body of a traced loop or branch}}
   store(a, {0}, seen);
 }
-const ErrorCase hostBranchCase("HostState", "BranchFlipsVariable", hostBranch, {row});
 
 // The variable is the same after every iteration, but not before the first.
-void hostFirst(View a) {
+KILN_ERRORS(HostState, FirstIterationIsSpecial, (View a), row) {
   bool first = true;
   // expected-note@+1 {{in the body of this loop or branch}}
   for (Tile k : range(8)) {
@@ -78,9 +71,8 @@ void hostFirst(View a) {
     first = false;
   }
 }
-const ErrorCase hostFirstCase("HostState", "FirstIterationIsSpecial", hostFirst, {row});
 
-void hostPointer(View a) {
+KILN_ERRORS(HostState, PointerToTileMoves, (View a), row) {
   Tile x = zeros(f32, {4}), y = x + 1;
   Tile *current = &x;
   // expected-error@+1 {{differs when the body is traced again}}
@@ -90,10 +82,9 @@ void hostPointer(View a) {
   }
   store(a, {0}, x);
 }
-const ErrorCase hostPointerCase("HostState", "PointerToTileMoves", hostPointer, {row});
 
 // Vectors are swapped as a whole: the tiles keep their addresses.
-void hostVectors(View a) {
+KILN_ERRORS(HostState, VectorsOfTilesSwap, (View a), row) {
   std::vector<Tile> x{zeros(f32, {4})}, y{full(f32, {4}, 1)};
   // expected-error@+1 {{differs when the body is traced again}}
   for (Tile k : range(8)) {
@@ -102,9 +93,8 @@ void hostVectors(View a) {
   }
   store(a, {0}, x[0]);
 }
-const ErrorCase hostVectorsCase("HostState", "VectorsOfTilesSwap", hostVectors, {row});
 
-void hostView(View a, View b) {
+KILN_ERRORS(HostState, ViewChangesInLoop, (View a, View b), row, row) {
   View current = a;
   // expected-note@+1 {{in the body of this loop or branch}}
   for (Tile k : range(8)) {
@@ -112,37 +102,33 @@ void hostView(View a, View b) {
     current = b;
   }
 }
-const ErrorCase hostViewCase("HostState", "ViewChangesInLoop", hostView, {row, row});
 
 // --- Read after the body that changes them ---------------------------------------------------------------------------
 
 // Tracing enters every branch; the program may not.
-void flagAfter(View a) {
+KILN_ERRORS(HostState, FlagReadAfterBranch, (View a), row) {
   bool found = false;
   if_(program_id() == 0, [&] { found = true; });
   if (found)
     store(a, {0}, 1); // expected-error {{differs when the body is left out; use a Tile for a value that changes}}
 }
-const ErrorCase flagAfterCase("HostState", "FlagReadAfterBranch", flagAfter, {row});
 
-void viewAfter(View a, View b) {
+KILN_ERRORS(HostState, ViewChosenInBranch, (View a, View b), row, row) {
   View chosen = a;
   if_(program_id() == 0, [&] { chosen = b; });
   store(chosen, {0}, 1); // expected-error {{differs when the body is left out}}
 }
-const ErrorCase viewAfterCase("HostState", "ViewChosenInBranch", viewAfter, {row, row});
 
 // The value is equal after every iteration, but there may be none.
-void valueAfter(View a) {
+KILN_ERRORS(HostState, ValueReadAfterLoop, (View a), row) {
   int last = 0;
   for (Tile k : range(a.dim(0)))
     last = 5;
   store(a, {0}, last); // expected-error {{differs when the body is left out}}
 }
-const ErrorCase valueAfterCase("HostState", "ValueReadAfterLoop", valueAfter, {row});
 
 // The reader is in an outer body.
-void nestedAfter(View a, Tile n) {
+KILN_ERRORS(HostState, ValueReadInOuterBody, (View a, Tile n), row, scalar(i64)) {
   // expected-note@+1 {{in the body of this loop or branch}}
   for (Tile k : range(8)) {
     int which = 1;
@@ -150,28 +136,25 @@ void nestedAfter(View a, Tile n) {
     store(a, {k}, which); // expected-error {{differs when the body is left out}}
   }
 }
-const ErrorCase nestedAfterCase("HostState", "ValueReadInOuterBody", nestedAfter, {row, scalar(i64)});
 
 // Without the first body there is no second one.
-void loopAfter(View a) {
+KILN_ERRORS(HostState, LoopDependsOnBranch, (View a), row) {
   bool found = false;
   if_(program_id() == 0, [&] { found = true; });
   if (found)
     for (Tile k : range(8)) // expected-error {{differs when the body is left out}}
       store(a, {k}, 1);
 }
-const ErrorCase loopAfterCase("HostState", "LoopDependsOnBranch", loopAfter, {row});
 
 // A tile of one trace is unset in the next.
-void staticTile(View a) {
+KILN_ERRORS(HostState, StaticTile, (View a), row) {
   static Tile kept = zeros(f32, {4});
   store(a, {0}, kept); // expected-error {{differs when the body is traced again}}
 }
-const ErrorCase staticTileCase("HostState", "StaticTile", staticTile, {row});
 
 // --- Exceptions ------------------------------------------------------------------------------------------------------
 
-void caughtInLoop(View a) {
+KILN_ERRORS(Exceptions, CaughtOutsideItsLoop, (View a), row) {
   try {
     for (Tile k : range(8)) { // expected-error {{but it was left by an exception that the kernel caught}}
       store(a, {k}, 1);
@@ -181,9 +164,8 @@ void caughtInLoop(View a) {
   }
   store(a, {0}, 2);
 }
-const ErrorCase caughtInLoopCase("Exceptions", "CaughtOutsideItsLoop", caughtInLoop, {row});
 
-void caughtInBranch(View a) {
+KILN_ERRORS(Exceptions, CaughtOutsideItsBranch, (View a), row) {
   try {
     // expected-error@+1 {{reach its end, but it was left by an exception that the kernel caught}}
     if_(program_id() == 0, [&] {
@@ -194,7 +176,6 @@ void caughtInBranch(View a) {
   }
   store(a, {0}, 2);
 }
-const ErrorCase caughtInBranchCase("Exceptions", "CaughtOutsideItsBranch", caughtInBranch, {row});
 
 void throwsNumber(View) { throw 5; }
 // expected-error@+1 {{expected a kernel to throw only a std::exception, but got something else}}

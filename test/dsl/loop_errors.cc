@@ -11,53 +11,48 @@ namespace {
 const ArgFacts row = view(f32, {64});
 
 // Reading a tile that was never assigned.
-void unset(View a) {
+KILN_ERRORS(Tiles, UnsetTileIsRead, (View a), row) {
   Tile x;
   // expected-error@+1 {{a tile is used before it is assigned}}
   store(a, {0}, x);
 }
-const ErrorCase unsetCase("Tiles", "UnsetTileIsRead", unset, {row});
 
 // The shape of an unset tile: tracing cannot continue, so this is the only error.
-void unsetShape(View a) {
+KILN_ERRORS(Tiles, UnsetTileHasNoShape, (View a), row) {
   Tile x;
   // expected-error@+1 {{a tile is used before it is assigned}}
   store(a, {x.extent(0)}, 1);
   store(a, {0, 0, 0}, 1);
 }
-const ErrorCase unsetShapeCase("Tiles", "UnsetTileHasNoShape", unsetShape, {row});
 
 // An axis that the tile has not.
-void tileAxis(View a) {
+KILN_ERRORS(Tiles, AxisOutsideShape, (View a), row) {
   Tile x = zeros(f32, {4, 8});
   store(a, {x.extent(-1)}, 1);
   // expected-error@+1 {{'extent' expected an axis of a tile of shape 4x8, but got 2}}
   store(a, {x.extent(2)}, 1);
 }
-const ErrorCase tileAxisCase("Tiles", "AxisOutsideShape", tileAxis, {row});
 
 // A tile of an iteration kept in a container beyond the loop.
-void keptTile(View a) {
+KILN_ERRORS(Loops, TileKeptAfterItsLoop, (View a), row) {
   std::vector<Tile> kept;
   for (Tile k : range(4))
     kept.push_back(k + 1); // expected-note {{computed here}}
   // expected-error@+1 {{a tile is used outside the loop or branch body that computed it; declare}}
   store(a, {kept[0]}, 0);
 }
-const ErrorCase keptTileCase("Loops", "TileKeptAfterItsLoop", keptTile, {row});
 
 // A tile without a value before the loop has none after it: the loop may run no iteration.
-void onlyInside(View a) {
+KILN_ERRORS(Loops, TileSetOnlyInside, (View a), row) {
   Tile last;
   for (Tile k : range(a.dim(0)))
     last = k * 2; // expected-note {{computed here}}
   // expected-error@+1 {{a tile is used outside the loop or branch body that computed it}}
   store(a, {last}, 0);
 }
-const ErrorCase onlyInsideCase("Loops", "TileSetOnlyInside", onlyInside, {row});
 
 // `break` depends on nothing that the program could decide.
-void broken(View a) {
+KILN_ERRORS(Loops, Break, (View a), row) {
   Tile x = zeros(f32, {4});
   // expected-error@+1 {{expected the body of a traced loop to reach its end, but it was left by break or return}}
   for (Tile k : range(8)) {
@@ -66,19 +61,17 @@ void broken(View a) {
   }
   store(a, {0}, x);
 }
-const ErrorCase brokenCase("Loops", "Break", broken, {row});
 
-void returned(View a) {
+KILN_ERRORS(Loops, Return, (View a), row) {
   // expected-error@+1 {{expected the body of a traced loop to reach its end, but it was left by break or return}}
   for (Tile k : range(8)) {
     store(a, {k}, 1);
     return;
   }
 }
-const ErrorCase returnedCase("Loops", "Return", returned, {row});
 
 // A condition is a scalar boolean.
-void whileCondition(View a) {
+KILN_ERRORS(Loops, WhileConditionIsBoolScalar, (View a), row) {
   // expected-error@+1 {{'repeat_while' expected a boolean scalar as condition, but got i64 scalar}}
   for (Tile k : repeat_while([&] { return program_id(); }))
     store(a, {k}, 1);
@@ -86,10 +79,9 @@ void whileCondition(View a) {
   for (Tile k : repeat_while([&] { return iota(4) < 2; }))
     store(a, {k}, 1);
 }
-const ErrorCase whileConditionCase("Loops", "WhileConditionIsBoolScalar", whileCondition, {row});
 
 // The condition is evaluated repeatedly: a tile that it assigned would differ in each iteration.
-void whileChanges(View a) {
+KILN_ERRORS(Loops, WhileConditionChangesATile, (View a), row) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   // expected-error@+1 {{the condition of 'repeat_while' must not assign to a tile declared outside it}}
   for (Tile k : repeat_while([&] {
@@ -98,9 +90,8 @@ void whileChanges(View a) {
        }))
     store(a, {k}, 1);
 }
-const ErrorCase whileChangesCase("Loops", "WhileConditionChangesATile", whileChanges, {row});
 
-void whileFirst(View a) {
+KILN_ERRORS(Loops, WhileConditionGivesATileItsFirstValue, (View a), row) {
   Tile x; // expected-note {{declared here}}
   // expected-error@+1 {{the condition of 'repeat_while' must not assign to a tile declared outside it}}
   for (Tile k : repeat_while([&] {
@@ -109,10 +100,9 @@ void whileFirst(View a) {
        }))
     store(a, {k}, 1);
 }
-const ErrorCase whileFirstCase("Loops", "WhileConditionGivesATileItsFirstValue", whileFirst, {row});
 
 // The line of a mistake within it is its own.
-void whileMistake(View a) {
+KILN_ERRORS(Loops, MistakeInWhileCondition, (View a), row) {
   for (Tile k : repeat_while([&] {
          Tile x;
          // expected-error@+1 {{a tile is used before it is assigned}}
@@ -120,9 +110,8 @@ void whileMistake(View a) {
        }))
     store(a, {k}, 1);
 }
-const ErrorCase whileMistakeCase("Loops", "MistakeInWhileCondition", whileMistake, {row});
 
-void whileReused(View a) {
+KILN_ERRORS(Loops, WhileIsReused, (View a), row) {
   Tile n = 0;
   // expected-error@+1 {{expected a range to be looped over once, where it is written; write it in the 'for'}}
   Loop loop = repeat_while([&] { return n < 4; });
@@ -131,39 +120,35 @@ void whileReused(View a) {
   for (Tile k : loop)
     store(a, {k}, 2);
 }
-const ErrorCase whileReusedCase("Loops", "WhileIsReused", whileReused, {row});
 
-void whileType(View a) {
+KILN_ERRORS(Loops, WhileChangesAShape, (View a), row) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   for (Tile k : repeat_while([&] { return reduce_max(x) < 4; }))
     // expected-error@+1 {{a tile that a loop body changes must keep its type and shape f32[4], but got f32[8x4]}}
     x = x + zeros(f32, {8, 1});
   store(a, {0}, x);
 }
-const ErrorCase whileTypeCase("Loops", "WhileChangesAShape", whileType, {row});
 
 // The hint for a scalar that becomes a tile has the initial value.
-void scalarSum(View a) {
+KILN_ERRORS(Loops, ScalarBecomesATile, (View a), row) {
   Tile total = 0.0; // expected-note {{declared here}}
   for (Tile k : range(8))
     // expected-error@+1 {{f32 scalar, but got f32[4]; begin with that shape, such as zeros(f32, {4})}}
     total += zeros(f32, {4});
   store(a, {0}, total);
 }
-const ErrorCase scalarSumCase("Loops", "ScalarBecomesATile", scalarSum, {row});
 
 // --- What leaves -----------------------------------------------------------------------------------------------------
 
-void leaveNothing(View a) {
+KILN_ERRORS(Leaves, NoLoopAround, (View a), row) {
   // expected-error@+1 {{'break_if' is not supported outside a traced loop, 'range' or 'repeat_while'}}
   break_if(program_id() == 0);
   // expected-error@+1 {{'continue_if' is not supported outside a traced loop, 'range' or 'repeat_while'}}
   if_(program_id() == 1, [&] { continue_if(program_id() == 0); });
   store(a, {0}, 1);
 }
-const ErrorCase leaveNothingCase("Leaves", "NoLoopAround", leaveNothing, {row});
 
-void leaveKinds(View a) {
+KILN_ERRORS(Leaves, ConditionIsBoolScalar, (View a), row) {
   for (Tile k : range(8)) {
     // expected-error@+1 {{'break_if' expected a boolean scalar as condition, but got i64 scalar}}
     break_if(k);
@@ -174,9 +159,8 @@ void leaveKinds(View a) {
   return_if(0.5);
   store(a, {0}, 1);
 }
-const ErrorCase leaveKindsCase("Leaves", "ConditionIsBoolScalar", leaveKinds, {row});
 
-void leaveCondition(View a) {
+KILN_ERRORS(Leaves, InACondition, (View a), row) {
   for (Tile i : range(8))
     for (Tile k : repeat_while([&] {
            // expected-error@+1 {{'break_if' is not supported in the condition of a loop}}
@@ -187,9 +171,8 @@ void leaveCondition(View a) {
          }))
       store(a, {k}, 1);
 }
-const ErrorCase leaveConditionCase("Leaves", "InACondition", leaveCondition, {row});
 
-void leaveFunction(View a) {
+KILN_ERRORS(Leaves, InAFunction, (View a), row) {
   Tile x = scan(load(a, {0}, {8}), 0, [&](Tile left, Tile right) {
     // expected-error@+1 {{'return_if' is not supported in the function of a scan or reduction}}
     return_if(left > right);
@@ -197,10 +180,9 @@ void leaveFunction(View a) {
   });
   store(a, {0}, x);
 }
-const ErrorCase leaveFunctionCase("Leaves", "InAFunction", leaveFunction, {row});
 
 // The code after a break_if keeps the types and shapes of loop-carried tiles, too.
-void leaveType(View a) {
+KILN_ERRORS(Leaves, TypeChangesBehindOne, (View a), row) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   for (Tile k : range(8)) {
     break_if(k == 3);
@@ -209,10 +191,9 @@ void leaveType(View a) {
   }
   store(a, {0}, x);
 }
-const ErrorCase leaveTypeCase("Leaves", "TypeChangesBehindOne", leaveType, {row});
 
 // A tile that gets its first value after the loop exit belongs to the iteration.
-void leaveUnset(View a) {
+KILN_ERRORS(Leaves, TileSetBehindOne, (View a), row) {
   Tile x;
   for (Tile k : range(8)) {
     break_if(k == 3);
@@ -221,19 +202,17 @@ void leaveUnset(View a) {
   // expected-error@+1 {{a tile is used outside the loop or branch body that computed it}}
   store(a, {0}, x);
 }
-const ErrorCase leaveUnsetCase("Leaves", "TileSetBehindOne", leaveUnset, {row});
 
-void leaveTooOften(View a) {
+KILN_ERRORS(Leaves, LeavesNest, (View a), row) {
   for (int i = 0; i < 100; ++i)
     // expected-error@+1 {{kernel 'LeavesNest' nests loops and branches more than 64 deep}}
     return_if(program_id() == i);
   store(a, {0}, 1);
 }
-const ErrorCase leaveTooOftenCase("Leaves", "LeavesNest", leaveTooOften, {row});
 
 // --- Hints -----------------------------------------------------------------------------------------------------------
 
-void hints(View a) {
+KILN_ERRORS(Hints, OutsideTheirRange, (View a), row) {
   // expected-error@+1 {{'range' expected to be unrolled from 1 to 64 times, but got 0}}
   for (Tile k : range(0, 8, 1, {.unroll = 0}))
     store(a, {k}, 1);
@@ -247,12 +226,11 @@ void hints(View a) {
   for (Tile k : range(0, 8, 1, {.unroll = 2}))
     break_if(k == 3);
 }
-const ErrorCase hintsCase("Hints", "OutsideTheirRange", hints, {row});
 
 // --- Carried tiles ---------------------------------------------------------------------------------------------------
 
 // The line that changes the type, and the line where the tile was declared.
-void carriedType(View a) {
+KILN_ERRORS(Loops, CarriedTypeChanges, (View a), row) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   for (Tile k : range(8)) {
     // expected-error@+1 {{must keep its type and shape f32[4], but got bf16[4]; use cast(), or begin with that type}}
@@ -260,9 +238,8 @@ void carriedType(View a) {
   }
   store(a, {0}, x);
 }
-const ErrorCase carriedTypeCase("Loops", "CarriedTypeChanges", carriedType, {row});
 
-void carriedShape(View a) {
+KILN_ERRORS(Loops, CarriedShapeChanges, (View a), row) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   for (Tile k : range(8)) {
     // expected-error@+1 {{a tile that a loop body changes must keep its type and shape f32[4], but got f32[8x4]}}
@@ -270,35 +247,31 @@ void carriedShape(View a) {
   }
   store(a, {0}, x);
 }
-const ErrorCase carriedShapeCase("Loops", "CarriedShapeChanges", carriedShape, {row});
 
-void destroyed(View a) {
+KILN_ERRORS(Loops, TileDestroyedInBody, (View a), row) {
   std::optional<Tile> x = zeros(f32, {4}); // expected-note {{declared here}}
   // expected-error@+1 {{a tile declared before a loop body is destroyed inside it}}
   for (Tile k : range(8))
     x.reset();
   store(a, {0}, 1);
 }
-const ErrorCase destroyedCase("Loops", "TileDestroyedInBody", destroyed, {row});
 
-void constantStep(View a) {
+KILN_ERRORS(Loops, StepOfZero, (View a), row) {
   // expected-error@+1 {{'range' expected a step other than 0, but got 0}}
   for (Tile k : range(0, 8, 0))
     store(a, {k}, 1);
 }
-const ErrorCase constantStepCase("Loops", "StepOfZero", constantStep, {row});
 
 // A number that replaces a scalar takes its type, which does not hold this one.
-void numberTooLarge(View a) {
+KILN_ERRORS(Tiles, AssignedNumberDoesNotFit, (View a), row) {
   Tile small = full(i8, {}, 1);
   // expected-error@+1 {{'Tile' expected a number that fits i8, but got 300}}
   small = 300;
   store(a, {small}, 1);
 }
-const ErrorCase numberTooLargeCase("Tiles", "AssignedNumberDoesNotFit", numberTooLarge, {row});
 
 // After a mistake in a bound the body's own mistakes are reported too.
-void bounds(View a) {
+KILN_ERRORS(Loops, BoundsAreIntegerScalars, (View a), row) {
   // expected-error@+1 {{'range' expected an integer scalar as end, but got f32 scalar}}
   for (Tile k : range(full(f32, {}, 8)))
     // expected-error@+1 {{'store' expected 1 offset for a view of rank 1, but got 2}}
@@ -307,9 +280,8 @@ void bounds(View a) {
   for (Tile k : range(iota(2), 8))
     store(a, {k}, 1);
 }
-const ErrorCase boundsCase("Loops", "BoundsAreIntegerScalars", bounds, {row});
 
-void reused(View a) {
+KILN_ERRORS(Loops, RangeIsReused, (View a), row) {
   // expected-error@+1 {{expected a range to be looped over once, where it is written; write it in the 'for'}}
   Loop loop = range(8);
   for (Tile k : loop)
@@ -317,19 +289,17 @@ void reused(View a) {
   for (Tile k : loop)
     store(a, {k}, 2);
 }
-const ErrorCase reusedCase("Loops", "RangeIsReused", reused, {row});
 
-void moved(View a) {
+KILN_ERRORS(Loops, RangeIsLoopedOverElsewhere, (View a), row) {
   // expected-error@+1 {{expected a range to be looped over once, where it is written; write it in the 'for'}}
   Loop loop = range(8);
   for (Tile j : range(2))
     for (Tile k : loop)
       store(a, {k + j}, 1);
 }
-const ErrorCase movedCase("Loops", "RangeIsLoopedOverElsewhere", moved, {row});
 
 // Each early exit of a loop is an error of its own.
-void leftNest(View a) {
+KILN_ERRORS(Loops, ReturnFromNest, (View a), row) {
   // expected-error@+1 {{expected the body of a traced loop to reach its end, but it was left by break or return}}
   for (Tile i : range(4)) {
     // expected-error@+1 {{expected the body of a traced loop to reach its end, but it was left by break or return}}
@@ -340,20 +310,18 @@ void leftNest(View a) {
     }
   }
 }
-const ErrorCase leftNestCase("Loops", "ReturnFromNest", leftNest, {row});
 
 // A mixed operand promotes, and the sum with it.
-void promoted(View a) {
+KILN_ERRORS(Loops, CarriedTypeIsPromoted, (View a), row) {
   Tile count = zeros(i32, {4}); // expected-note {{declared here}}
   for (Tile k : range(8))
     // expected-error@+1 {{a tile that a loop body changes must keep its type and shape i32[4], but got f32[4]}}
     count = count + 0.5;
   store(a, {0}, cast(count, f32));
 }
-const ErrorCase promotedCase("Loops", "CarriedTypeIsPromoted", promoted, {row});
 
 // A growing vector moves its tiles: the old ones are destroyed inside the body.
-void grown(View a) {
+KILN_ERRORS(Loops, VectorOfTilesGrowsInBody, (View a), row) {
   std::vector<Tile> tiles;
   tiles.push_back(zeros(f32, {4})); // expected-note {{declared here}}
   // expected-error@+1 {{a tile declared before a loop body is destroyed inside it}}
@@ -361,10 +329,9 @@ void grown(View a) {
     tiles.push_back(tiles[0] + 1);
   store(a, {0}, 1);
 }
-const ErrorCase grownCase("Loops", "VectorOfTilesGrowsInBody", grown, {row});
 
 // A lambda captures a tile of the iteration by value.
-void captured(View a) {
+KILN_ERRORS(Loops, TileCapturedBeyondItsLoop, (View a), row) {
   std::function<Tile()> later;
   for (Tile k : range(8)) {
     Tile x = cast(k, f32);         // expected-note {{computed here}}
@@ -372,28 +339,25 @@ void captured(View a) {
   }
   store(a, {0}, later());
 }
-const ErrorCase capturedCase("Loops", "TileCapturedBeyondItsLoop", captured, {row});
 
 // --- when ------------------------------------------------------------------------------------------------------------
 
-void branchType(View a) {
+KILN_ERRORS(Branches, ChangedShape, (View a), row) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   // expected-error@+1 {{a tile that a branch changes must keep its type and shape f32[4], but got f32[2]}}
   if_(program_id() == 0, [&] { x = zeros(f32, {2}); });
   store(a, {0}, x);
 }
-const ErrorCase branchTypeCase("Branches", "ChangedShape", branchType, {row});
 
-void branchUnset(View a) {
+KILN_ERRORS(Branches, TileSetOnOneSide, (View a), row) {
   Tile x;
   // expected-note@+1 {{computed here}}
   if_(program_id() == 0, [&] { x = zeros(f32, {4}); });
   // expected-error@+1 {{a tile is used outside the loop or branch body that computed it}}
   store(a, {0}, x);
 }
-const ErrorCase branchUnsetCase("Branches", "TileSetOnOneSide", branchUnset, {row});
 
-void branchKinds(View a) {
+KILN_ERRORS(Branches, SidesDisagree, (View a), row) {
   Tile x; // expected-note {{declared here}}
   if_(
       program_id() == 0, [&] { x = zeros(f32, {4}); },
@@ -401,23 +365,20 @@ void branchKinds(View a) {
       [&] { x = zeros(i32, {4}); });
   store(a, {0}, 1);
 }
-const ErrorCase branchKindsCase("Branches", "SidesDisagree", branchKinds, {row});
 
-void branchDestroys(View a) {
+KILN_ERRORS(Branches, TileDestroyedInSide, (View a), row) {
   std::optional<Tile> x = zeros(f32, {4}); // expected-note {{declared here}}
   // expected-error@+1 {{a tile declared before a branch body is destroyed inside it}}
   if_(program_id() == 0, [&] { x.reset(); });
   store(a, {0}, 1);
 }
-const ErrorCase branchDestroysCase("Branches", "TileDestroyedInSide", branchDestroys, {row});
 
-void branchCondition(View a) {
+KILN_ERRORS(Branches, ConditionIsBoolScalar, (View a), row) {
   // expected-error@+1 {{'if_' expected a boolean scalar as condition, but got i64 scalar}}
   if_(program_id(), [&] { store(a, {0}, 1); });
   // expected-error@+1 {{'if_' expected a boolean scalar as condition, but got boolean[4]}}
   if_(iota(4) < 2, [&] { store(a, {0}, 1); });
 }
-const ErrorCase branchConditionCase("Branches", "ConditionIsBoolScalar", branchCondition, {row});
 
 // --- Traces without an end -------------------------------------------------------------------------------------------
 
@@ -439,12 +400,11 @@ void descend(View a, Tile n) {
 void recursionInLoop(View a) { descend(a, a.dim(0)); }
 const ErrorCase recursionInLoopCase("Endless", "RecursionInLoop", recursionInLoop, {row});
 
-void hostLoop(View a) {
+KILN_ERRORS(Endless, HostLoop, (View a), row) {
   Tile x = zeros(f32, {4});
   while (a.rank() == 1)
     x = x + 1; // expected-error {{has more than 16384 operations: use range() in place of host loops, which unroll}}
 }
-const ErrorCase hostLoopCase("Endless", "HostLoop", hostLoop, {row});
 
 // Each call uses 4 KB of stack, which is exhausted before the limit of operations.
 Tile deeper(Tile x, int depth) {

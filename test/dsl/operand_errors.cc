@@ -9,7 +9,7 @@ const ArgFacts row = view(f32, {64});
 
 // --- Numbers and types -----------------------------------------------------------------------------------------------
 
-void numberRange(View) {
+KILN_ERRORS(Numbers, OutOfRange, (View), row) {
   Tile small = zeros(i8, {4});
   // expected-error@+1 {{'+' expected a number that fits i8, but got 300}}
   small + 300;
@@ -20,10 +20,9 @@ void numberRange(View) {
   small + 127;
   small + -128;
 }
-const ErrorCase numberRangeCase("Numbers", "OutOfRange", numberRange, {row});
 
 // A finite number that would become an infinity; infinity itself is permitted.
-void realRange(View a) {
+KILN_ERRORS(Numbers, TooLargeForTheFloat, (View a), row) {
   Tile x = load(a, {0}, {4});
   // expected-error@+1 {{'*' expected a number that fits f32, but got 1e+300}}
   x * 1e300;
@@ -35,10 +34,9 @@ void realRange(View a) {
   full(f16, {4}, 65504);
   x * 1e-300;
 }
-const ErrorCase realRangeCase("Numbers", "TooLargeForTheFloat", realRange, {row});
 
 // An unsigned number outside the signed range; floats represent it.
-void hugeNumbers(View a) {
+KILN_ERRORS(Numbers, UnsignedFrom2To63, (View a), row) {
   Tile n = program_id(), x = load(a, {0}, {4});
   // expected-error@+1 {{'<' expected a number that fits i64, but got 18446744073709551615; write the signed}}
   static_cast<void>(n < 0xFFFFFFFFFFFFFFFFull);
@@ -51,9 +49,8 @@ void hugeNumbers(View a) {
   n < 0x7FFFFFFFFFFFFFFFull;
   x * 0xFFFFFFFFFFFFFFFFull;
 }
-const ErrorCase hugeNumbersCase("Numbers", "UnsignedFrom2To63", hugeNumbers, {row});
 
-void unsignedNumbers(View a, View b) {
+KILN_ERRORS(Numbers, Unsigned, (View a, View b), view(u8, {8}), view(i8, {8})) {
   Tile n = load(a, {0}, {4}), s = load(b, {0}, {4});
   // expected-error@+1 {{'+' expected a number that fits u8, but got -1}}
   n + -1;
@@ -75,20 +72,18 @@ void unsignedNumbers(View a, View b) {
   constant(u64, {1}, {0x1p63});
   n < 255;
 }
-const ErrorCase unsignedCase("Numbers", "Unsigned", unsignedNumbers, {view(u8, {8}), view(i8, {8})});
 
 // A loop's tile keeps its type, although MLIR has one type for both.
-void changedSign(View a) {
+KILN_ERRORS(Numbers, LoopsKeepTheSign, (View a), view(u8, {8})) {
   // expected-note@+1 {{declared here}}
   Tile n = load(a, {0}, {4});
   for (Tile i : range(3))
     // expected-error@+1 {{a tile that a loop body changes must keep its type and shape u8[4], but got i8[4]}}
     n = cast(n, i8);
 }
-const ErrorCase changedSignCase("Numbers", "LoopsKeepTheSign", changedSign, {view(u8, {8})});
 
 // 8-bit floats accept any number, but no padding other than 0.
-void byteFloats(View a) {
+KILN_ERRORS(Numbers, FloatsOf8Bits, (View a), view(f8e4m3, {8})) {
   full(f8e4m3, {4}, 1e30);
   full(f8e5m2, {4}, -infinity);
   // expected-error@+1 {{'load' expected padding zero on a view of f8e4m3, but got neg_inf}}
@@ -96,10 +91,9 @@ void byteFloats(View a) {
   // expected-error@+1 {{'+' expected operands of one type, but got f8e4m3 and f8e5m2, which have no implicit}}
   load(a, {0}, {4}) + zeros(f8e5m2, {4});
 }
-const ErrorCase byteFloatsCase("Numbers", "FloatsOf8Bits", byteFloats, {view(f8e4m3, {8})});
 
 // Neither type has all numbers of the other, and f16 would make infinities of most of bf16's.
-void halves(View) {
+KILN_ERRORS(Types, Bf16WithF16, (View), row) {
   Tile b = zeros(bf16, {4}), h = zeros(f16, {4}), x = zeros(f32, {4});
   // expected-error@+1 {{'+' expected operands of one type, but got bf16 and f16, which have no implicit}}
   b + h;
@@ -109,9 +103,8 @@ void halves(View) {
   fma(h, 2, b);
   clamp(b, h, x);
 }
-const ErrorCase halvesCase("Types", "Bf16WithF16", halves, {row});
 
-void constants(View) {
+KILN_ERRORS(Numbers, OfAConstant, (View), row) {
   // expected-error@+1 {{'constant' expected 4 numbers for shape 2x2, but got 3}}
   constant(f32, {2, 2}, {1, 2, 3});
   // expected-error@+1 {{'constant' expected 1 number for shape scalar, but got 2}}
@@ -127,9 +120,8 @@ void constants(View) {
   // expected-error@+1 {{'constant' expected extents of at least 1, but got shape 0}}
   constant(f32, {0}, {});
 }
-const ErrorCase constantsCase("Numbers", "OfAConstant", constants, {row});
 
-void boolArithmetic(View) {
+KILN_ERRORS(Types, ArithmeticOnBool, (View), row) {
   Tile mask = iota(4) < 2;
   // expected-error@+1 {{'+' expected numbers, but got boolean; use cast()}}
   mask + mask;
@@ -148,9 +140,8 @@ void boolArithmetic(View) {
   // expected-error@+1 {{'floor' expected numbers, but got boolean; use cast()}}
   floor(mask);
 }
-const ErrorCase boolArithmeticCase("Types", "ArithmeticOnBool", boolArithmetic, {row});
 
-void floatBits(View) {
+KILN_ERRORS(Types, BitsOfFloats, (View), row) {
   Tile x = zeros(f32, {4});
   // expected-error@+1 {{'&' expected integers or booleans, but got f32; use cast()}}
   x & x;
@@ -161,9 +152,8 @@ void floatBits(View) {
   // expected-error@+1 {{'~' expected integers or booleans, but got f32; use cast()}}
   ~x;
 }
-const ErrorCase floatBitsCase("Types", "BitsOfFloats", floatBits, {row});
 
-void integerFunctions(View) {
+KILN_ERRORS(Types, FunctionsOfIntegers, (View), row) {
   Tile n = iota(4);
   // expected-error@+1 {{'divide' expected floats, but got i32; use cast()}}
   divide(n, n, Accuracy::fast);
@@ -182,9 +172,8 @@ void integerFunctions(View) {
   // expected-error@+1 {{'hypot' expected floats, but got i32; use cast()}}
   hypot(n, n);
 }
-const ErrorCase integerFunctionsCase("Types", "FunctionsOfIntegers", integerFunctions, {row});
 
-void conditions(View) {
+KILN_ERRORS(Types, ConditionsAreBool, (View), row) {
   Tile x = zeros(f32, {4});
   // expected-error@+1 {{'where' expected a boolean condition, but got f32[4]}}
   where(x, x, x);
@@ -195,9 +184,8 @@ void conditions(View) {
   // expected-error@+1 {{'!' expected boolean, but got i32[4]; compare it with 0}}
   !iota(4);
 }
-const ErrorCase conditionsCase("Types", "ConditionsAreBool", conditions, {row});
 
-void randomOperands(View) {
+KILN_ERRORS(Types, RandomOperands, (View), row) {
   Tile seed = full(i64, {}, 7);
   // expected-error@+1 {{'random' expected integer indices, but got f32[4]}}
   random(seed, zeros(f32, {4}));
@@ -206,9 +194,8 @@ void randomOperands(View) {
   // expected-error@+1 {{'random_normal' expected integer indices, but got f32[4]}}
   random_normal(seed, zeros(f32, {4}));
 }
-const ErrorCase randomOperandsCase("Types", "RandomOperands", randomOperands, {row});
 
-void roundings(View) {
+KILN_ERRORS(Types, Roundings, (View), row) {
   Tile x = zeros(f32, {4}), bits = zeros(i32, {4});
   // expected-error@+1 {{'stochastic_round' expected floats, but got i64[4] to round to bf16; use cast()}}
   stochastic_round(iota(4, i64), bf16, bits);
@@ -219,11 +206,10 @@ void roundings(View) {
   // expected-error@+1 {{'stochastic_round' expected random bits that broadcast to f32[4], but got i32[8]}}
   stochastic_round(x, bf16, iota(8));
 }
-const ErrorCase roundingsCase("Types", "Roundings", roundings, {row});
 
 // --- Shapes ----------------------------------------------------------------------------------------------------------
 
-void mismatched(View) {
+KILN_ERRORS(Shapes, DoNotBroadcast, (View), row) {
   Tile x = zeros(f32, {64, 32}), y = zeros(f32, {48, 32});
   // expected-error@+1 {{'+' expected shapes that broadcast, but got 64x32 and 48x32}}
   x + y;
@@ -236,9 +222,8 @@ void mismatched(View) {
   // expected-error@+1 {{'where' expected shapes that broadcast, but got a condition of shape 48x32 and values}}
   where(y < 0, x, 0);
 }
-const ErrorCase mismatchedCase("Shapes", "DoNotBroadcast", mismatched, {row});
 
-void extents(View a) {
+KILN_ERRORS(Shapes, ExtentsAndRank, (View a), row) {
   // expected-error@+1 {{'zeros' expected extents of at least 1, but got shape 4x0}}
   zeros(f32, {4, 0});
   // expected-error@+1 {{'full' expected a rank of at most 5, but got shape 1x1x1x1x1x1}}
@@ -248,9 +233,8 @@ void extents(View a) {
   // expected-error@+1 {{'load' expected extents of at least 1, but got shape -1}}
   load(a, {0}, {-1});
 }
-const ErrorCase extentsCase("Shapes", "ExtentsAndRank", extents, {row});
 
-void creation(View) {
+KILN_ERRORS(Shapes, Creation, (View), row) {
   // expected-error@+1 {{'iota' expected type i32 or i64, but got f32}}
   iota(4, f32);
   // expected-error@+1 {{'full' expected a number or a scalar to fill with, but got i32[4]; use broadcast()}}
@@ -260,9 +244,8 @@ void creation(View) {
   // expected-error@+1 {{'num_programs' expected a grid axis from 0 to 2, but got -1}}
   num_programs(-1);
 }
-const ErrorCase creationCase("Shapes", "Creation", creation, {row});
 
-void reshaping(View) {
+KILN_ERRORS(Shapes, Reshaping, (View), row) {
   Tile x = zeros(f32, {4, 8});
   // expected-error@+1 {{'reshape' expected a shape of 32 elements for f32[4x8], but got 4x9}}
   reshape(x, {4, 9});
@@ -289,9 +272,8 @@ void reshaping(View) {
   // expected-error@+1 {{'roll' expected a tile of rank 1 or more, but got f32 scalar}}
   roll(sum(sum(x)), 1);
 }
-const ErrorCase reshapingCase("Shapes", "Reshaping", reshaping, {row});
 
-void moments(View) {
+KILN_ERRORS(Shapes, Moments, (View), row) {
   // expected-error@+1 {{'mean' expected floats, but got i32; use cast()}}
   mean(iota(4));
   // expected-error@+1 {{'var' expected floats, but got i32; use cast()}}
@@ -299,9 +281,8 @@ void moments(View) {
   // expected-error@+1 {{'cdiv' expected integers, but got f32; use cast()}}
   cdiv(zeros(f32, {4}), 2);
 }
-const ErrorCase momentsCase("Shapes", "Moments", moments, {row});
 
-void reductions(View row) {
+KILN_ERRORS(Shapes, Reductions, (View row), row) {
   Tile x = zeros(f32, {4, 8});
   // expected-error@+1 {{f32 scalar; load(view, {n}) reads one element, load(view, {n}, {64}) a block}}
   sum(cast(load(row, {program_id()}), f32));
@@ -320,11 +301,10 @@ void reductions(View row) {
   // expected-error@+1 {{'sum' expected an axis from -2 to 1, but got 2}}
   sum(x, {0, 2}, keep);
 }
-const ErrorCase reductionsCase("Shapes", "Reductions", reductions, {row});
 
 // --- dot -------------------------------------------------------------------------------------------------------------
 
-void products(View) {
+KILN_ERRORS(Dot, Operands, (View), row) {
   Tile x = zeros(f32, {64, 32}), y = zeros(f32, {48, 64}), v = zeros(f32, {32});
   // expected-error@+1 {{'dot' expected inner extents to match, but got 64x32 and 48x64}}
   dot(x, y);
@@ -354,10 +334,9 @@ void products(View) {
   // expected-error@+1 {{'dot' expected an accumulator f32[48x32], but got bf16[48x32]}}
   dot(cast(y, bf16), cast(x, bf16), zeros(bf16, {48, 32}));
 }
-const ErrorCase productsCase("Dot", "Operands", products, {row});
 
 // 8-bit floats of any two formats can be multiplied, but not with other types.
-void byteProducts(View) {
+KILN_ERRORS(Dot, Bytes, (View), row) {
   Tile x = zeros(f8e4m3, {8, 64}), y = zeros(f8e5m2, {64, 16});
   dot(x, y);
   dot(transpose(y), transpose(x));
@@ -366,10 +345,9 @@ void byteProducts(View) {
   // expected-error@+1 {{'dot' expected operands of one type, but got f8e4m3 and i8; use cast()}}
   dot(x, zeros(i8, {64, 16}));
 }
-const ErrorCase byteProductsCase("Dot", "Bytes", byteProducts, {row});
 
 // Operands with scales: their permitted types, and their number of scales.
-void scaledProducts(View) {
+KILN_ERRORS(Dot, Scaled, (View), row) {
   Tile x = zeros(f8e4m3, {8, 64}), y = zeros(f8e5m2, {64, 16}), s = zeros(u8, {8, 2}), t = zeros(u8, {2, 16});
   dot_scaled(x, s, y, t);
   // expected-error@+1 {{'dot_scaled' expected factors of f8e4m3 or f8e5m2, or of u8 with two floats of 4 bits in}}
@@ -400,10 +378,9 @@ void scaledProducts(View) {
   // expected-error@+1 {{'dot' expected an accumulator f32[8x16], but got f32[8x8]}}
   dot_scaled(x, s, y, t, zeros(f32, {8, 8}));
 }
-const ErrorCase scaledProductsCase("Dot", "Scaled", scaledProducts, {row});
 
 // A mistake is reported once: later uses of its result are no errors, and other mistakes are found in the same run.
-void poison(View a) {
+KILN_ERRORS(Poison, OneMistakeOneError, (View a), row) {
   // expected-error@+1 {{'dot' expected inner extents to match, but got 2x3 and 4x5}}
   Tile x = dot(zeros(f32, {2, 3}), zeros(f32, {4, 5}));
   Tile y = exp(transpose(x)) + zeros(i8, {9, 9});
@@ -411,7 +388,6 @@ void poison(View a) {
     y = y * 2;
   store(a, {0, 1}, sum(y, 7)); // expected-error {{'store' expected 1 offset for a view of rank 1, but got 2}}
 }
-const ErrorCase poisonCase("Poison", "OneMistakeOneError", poison, {row});
 
 } // namespace
 } // namespace kiln::testing

@@ -7,7 +7,7 @@ namespace {
 
 const ArgFacts row = view(f32, {64});
 
-void kinds(View a) {
+KILN_ERRORS(Scans, AxesAndTypes, (View a), row) {
   Tile x = load(a, {0}, {4}), s = 1.0f;
   // expected-error@+1 {{'cumsum' expected an axis from -1 to 0, but got 1}}
   cumsum(x, 1);
@@ -16,9 +16,8 @@ void kinds(View a) {
   // expected-error@+1 {{'cumxor' expected integers or booleans, but got f32[4]; use bitcast()}}
   cumxor(x);
 }
-const ErrorCase kindsCase("Scans", "AxesAndTypes", kinds, {row});
 
-void operands(View a) {
+KILN_ERRORS(Scans, OperandsOfAFunction, (View a), row) {
   Tile x = load(a, {0}, {4}), y = load(a, {0}, {8});
   const auto first = [](std::array<Tile, 2> p, std::array<Tile, 2>) { return p; };
   // expected-error@+1 {{'scan' expected shapes that broadcast, but got 4 and 8}}
@@ -26,9 +25,8 @@ void operands(View a) {
   // expected-error@+1 {{'reduce' expected an axis from -1 to 0, but got -2}}
   reduce({x, x}, -2, first);
 }
-const ErrorCase operandsCase("Scans", "OperandsOfAFunction", operands, {row});
 
-void functions(View a) {
+KILN_ERRORS(Scans, Functions, (View a), row) {
   Tile x = load(a, {0}, {4});
   // expected-note@+1 {{declared here}}
   Tile total = 0.0f;
@@ -58,9 +56,8 @@ void functions(View a) {
     return p + q;
   });
 }
-const ErrorCase functionsCase("Scans", "Functions", functions, {row});
 
-void parts(View a) {
+KILN_ERRORS(Parts, OfTiles, (View a), row) {
   Tile x = load(a, {0}, {4}), s = 1.0f;
   // expected-error@+1 {{'extract' expected positions from 0 to 3 in dimension 0, but got 2 to 5}}
   extract(x, {2}, {4});
@@ -89,9 +86,8 @@ void parts(View a) {
   // expected-error@+1 {{'insert' expected a part of the type of f32[4] that lies in it, but got f32[4] at 1}}
   insert(x, x, {1});
 }
-const ErrorCase partsCase("Parts", "OfTiles", parts, {row});
 
-void sorts(View a) {
+KILN_ERRORS(Sorts, AxesCountsAndTypes, (View a), row) {
   Tile x = load(a, {0}, {4}), s = 1.0f;
   // expected-error@+1 {{'sort' expected an axis from -1 to 0, but got 1}}
   sort(x, 1);
@@ -118,7 +114,6 @@ void sorts(View a) {
   // expected-error@+1 {{'histogram' expected a mask that broadcasts to shape 4, but got shape 3}}
   histogram(iota(4), 2, iota(3) < 2);
 }
-const ErrorCase sortsCase("Sorts", "AxesCountsAndTypes", sorts, {row});
 
 } // namespace
 } // namespace kiln::testing
