@@ -67,8 +67,7 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
     `tile.cast`, `tile.div`, `tile.rem`, `tile.shl`, `tile.shr` and `tile.random` become `arith` operations, with selects where `arith`
     is undefined and the dialect is not. Arithmetic on bf16 and f16 is done in f32 and rounded, except operations that the target has
     in these types (`native-narrow`). 8-bit floats are bytes from here on. Only atomics and prints keep `tile.unsigned`.
-    Products of 8-bit floats are computed in bf16; with `byte-products` they stay products of bytes whose types `tile.factors`
-    names. Tiles stay tensors.
+    Products of 8-bit floats are computed in bf16; with `byte-products` they stay products of bytes of the types `tile.factors`.
 
     ```mlir
     %0 = tile.shl %a, %n : tensor<4xi32> // becomes
@@ -106,8 +105,7 @@ def RotateLoops : Pass<"tile-rotate-loops", "::mlir::func::FuncOp"> {
   let summary = "evaluates the condition of a while before the loop and at the end of each iteration";
   let description = [{
     The operations in the first region of an `scf.while` are moved in front of the loop, and to the end of each iteration. Only the
-    `scf.condition` is left in the region, with a loop-carried value. So an iteration is one block for all later passes, as in an
-    `scf.for` (lowering/analysis/LoopCarried.h).
+    `scf.condition` is left in the region, with a loop-carried value. So an iteration is one block (lowering/analysis/LoopCarried.h).
 
     ```mlir
     %r = scf.while (%x = %init) … { %again = …%x… scf.condition(%again) %x } do { … scf.yield %y } // becomes
@@ -299,8 +297,7 @@ def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
   let description = [{
     Stores, reductions, products, loop-carried tiles and expensive values with several uses get loops. Everything else is computed
     where it is used. Neighbouring loops over one shape are fused. The attributes of the passes above decide what is in scratch
-    memory, packed and fused. Where tiles may cross the ends of their views, loops are generated twice: without masks for tiles in
-    bounds, and with masks.
+    memory, packed and fused. Where tiles may cross the ends of their views, loops are generated with and without masks.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect",
@@ -360,9 +357,8 @@ def LowerKernelArguments : Pass<"cpu-lower-kernel-arguments", "::mlir::ModuleOp"
 def ChooseWarps : Pass<"gpu-choose-warps", "::mlir::func::FuncOp"> {
   let summary = "chooses the number of warps of a kernel whose config has none: `tile.warps` of the function";
   let description = [{
-    A kernel gets four warps. It gets more, up to 16, if a thread would otherwise hold more than 48 words of tiles that are alive at
-    once (160 in a kernel with products, where accumulators in few threads read fewer operands). A config that asks for several
-    programs per SM keeps four.
+    A kernel gets four warps; more, up to 16, if a thread would hold more than 48 words of tiles that are alive at once, and its
+    config does not ask for several programs per SM. With products, where few threads read fewer operands, it is 160 words.
   }];
   let options = [Option<"groups", "groups", "bool", "false", "keep 16 rows per warp for products of warpgroups">];
 }
@@ -371,8 +367,7 @@ def PadSorts : Pass<"gpu-pad-sorts", "::mlir::func::FuncOp"> {
   let summary = "pads sorts to powers of two, with all elements as results";
   let description = [{
     The elements are padded to the next power of two with the largest number. The first elements of the sorted tile are extracted.
-    If at most a quarter of the elements is selected (top-k), blocks are sorted and merged in pairs until one is left: `simt.bitonic`
-    with merges only.
+    If at most a quarter of the elements is selected (top-k), blocks are sorted and merged (`simt.bitonic`) until one is left.
 
     ```mlir
     %0:2 = tile.sort %x axis 0 : tensor<100xi32> -> tensor<8xi32>, tensor<8xi32> // becomes
@@ -451,8 +446,7 @@ def AdoptLayouts : Pass<"gpu-adopt-layouts", "::mlir::func::FuncOp"> {
 def NarrowLoops : Pass<"gpu-narrow-loops", "::mlir::func::FuncOp"> {
   let summary = "counts with 32 bits where a loop's bounds fit";
   let description = [{
-    A bound fits if it is a constant up to 2^30, an extent of a view with `tile.fits_32`, or computed from these. The loop starts
-    at 0 or later.
+    A bound fits if it is a constant from 0 to 2^30, an extent of a view with `tile.fits_32`, or computed from these.
 
     ```mlir
     scf.for %k = %c0 to %end step %c64 : i64 { // becomes
@@ -470,39 +464,47 @@ def NarrowLoops : Pass<"gpu-narrow-loops", "::mlir::func::FuncOp"> {
 def FitStages : Pass<"gpu-fit-stages", "::mlir::func::FuncOp"> {
   let summary = "pipelines loops with as many stages as fit in shared memory";
   let description = [{
-    Runs the next three passes, up to `gpu-allocate-shared`. If the total of bytes is too large, conversions take rounds, and then
-    loops have fewer stages unless the kernel sets them. Operands are copied `early` only if that takes no shared memory.
+    Runs the next four passes, up to `gpu-allocate-shared`. If the total of bytes is too large, conversions take rounds, and then
+    loops have fewer stages unless the kernel sets them. The next tile is copied early only if that takes no shared memory.
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
   let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">,
-                 Option<"storeMatrix", "store-matrix", "bool", "false", "whether there is stmatrix (from sm_90 on)">];
+                 Option<"capability", "capability", "UpTo<999>", "80", "compute capability of the GPU, times 10">];
 }
 
-def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
-  let summary = "prefetches the operands of products to shared memory (software pipelining)";
+def ScheduleCopies : Pass<"gpu-schedule-copies", "::mlir::func::FuncOp"> {
+  let summary = "decides which operands of products are copied ahead to shared memory (software pipelining)";
   let description = [{
-    A load in a loop is pipelined if its tile is an operand of a product and nothing writes its view. It becomes an asynchronous
-    copy to one of `tile.stages` slots (pipeline stages), and a read of the slot that was filled some iterations before. Without the
-    attribute there are `stages` slots, or as many as fit. With 1, nothing changes. A product with `simt.wgmma` reads operands from
-    their slots: it becomes a `simt.multiply` or `simt.multiply_rows`. Loads after a loop of `simt.multiply` may move before it.
+    A load in a loop is copied if its tile is an operand of a product and nothing writes its view. The loop gets `tile.stages` slots
+    (pipeline stages); without the attribute `stages`, or as many as fit. With 1, nothing changes. A product with `simt.wgmma` reads
+    operands from their slots. Loads after a loop of such products may move before it. SimtDialect.cpp explains the attributes.
 
     ```mlir
+    scf.for %k = … { %0 = tile.load %a[%m, %k] : … -> tensor<128x64xbf16, #loaded> // becomes
     scf.for %k = … {
-      %0 = tile.load %a[%m, %k] : … -> tensor<128x64xbf16, #loaded>
-      %1 = simt.convert %0 : … -> tensor<128x64xbf16, #operand> // becomes
+      %0 = tile.load %a[%m, %k] {simt.engine = "cp.async", simt.slot = #shared, simt.copy_vector = 8, …} : …
+    } {simt.slots = 3, simt.distance = 2}
+    ```
+  }];
+  let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">,
+                 Option<"stages", "stages", "UpTo<64>", "3", "slots for loops of kernels that do not set the number">,
+                 Option<"capability", "capability", "UpTo<999>", "80", "compute capability of the GPU, times 10">];
+}
+
+def ExpandPipeline : Pass<"gpu-expand-pipeline", "::mlir::func::FuncOp"> {
+  let summary = "makes the software pipeline that the attributes of gpu-schedule-copies state";
+  let description = [{
+    ```mlir
+    scf.for %k = … { %0 = tile.load %a[%m, %k] {simt.engine = "cp.async", …} : …, %1 = simt.convert %0 : … // becomes
     simt.fetch %a[%m, %first] to %ring[%c0] slot [0, 3] by 8 in #shared …
     simt.commit_copies
-    scf.for %k = … iter_args(%slot = %c0) {
-      simt.wait_copies 1
-      simt.fetch %a[%m, %later] to %ring[%free] slot [2, 3] by 8 in #shared if %isThere …
-      simt.commit_copies
+    scf.for %k = … iter_args(%slot = %c0) { simt.wait_copies 1
+      simt.fetch %a[%m, %later] to %ring[%free] slot [2, 3] by 8 in #shared if %isThere … // a group, too
       %1 = simt.read %ring[%at] slot [0, 3] by rows in #shared : … -> tensor<128x64xbf16, #operand>
     ```
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
-  let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">,
-                 Option<"stages", "stages", "UpTo<64>", "3", "slots for loops of kernels that do not set the number">,
-                 Option<"early", "early", "bool", "true", "copy the next tile's first operands early, in persistent kernels">];
+  let options = [Option<"capability", "capability", "UpTo<999>", "80", "compute capability of the GPU, times 10">];
 }
 
 def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
@@ -529,7 +531,6 @@ def AllocateShared : Pass<"gpu-allocate-shared", "::mlir::func::FuncOp"> {
     Buffers whose lifetimes do not overlap share bytes; some are in `idle` slots of a ring. The pass sets the `offset` of each buffer.
     The function gets the total, `simt.shared_bytes`, and for the PTX `simt.shared_parts`: offset, bytes and source line of each.
   }];
-  let dependentDialects = ["::kiln::simt::SimtDialect"];
   let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes that a program may use">];
 }
 
@@ -578,8 +579,7 @@ def LowerMath : Pass<"gpu-lower-math", "::mlir::func::FuncOp"> {
 def LowerKernelArguments : Pass<"gpu-lower-kernel-arguments", "::mlir::ModuleOp"> {
   let summary = "turns the kernel into the entry function that lowering/Abi.h describes";
   let description = [{
-    Each slot of the argument block becomes a parameter of 8 bytes. `tile.program_id`, `tile.num_programs` and `tile.dim` read the
-    parameters and the special registers.
+    Each slot of the argument block becomes a parameter of 8 bytes. Operations such as `tile.dim` read them or special registers.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
 }

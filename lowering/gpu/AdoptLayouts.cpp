@@ -8,7 +8,7 @@
 // warp are in the L1 cache for the others, and the L2 cache combines partial sectors of stores. So for tiles of a few
 // kilobytes a direct access is cheaper, if lanes access adjacent elements and do not compute much more. If each thread
 // would hold the whole tile instead of an element, the conversion is cheaper. Larger tiles are stored in their present
-// layout if that does not increase the traffic. Operands of products are left to gpu-pipeline-loads.
+// layout if that does not increase the traffic. Operands of products are left to gpu-schedule-copies.
 
 #include "lowering/Passes.h"
 #include "lowering/gpu/Accesses.h"

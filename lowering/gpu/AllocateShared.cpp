@@ -4,7 +4,7 @@
 // but not the buffer, counts as a whole, because the next iteration may read data of this one. analysis/Lifetimes.h
 // computes offsets from that.
 //
-// A ring may hold the first tiles of the next iteration of an outer loop (gpu-pipeline-loads). Then it is live
+// A ring may hold the first tiles of the next iteration of an outer loop (gpu-expand-pipeline). Then it is live
 // throughout the outer loop, but its later slots are empty outside of the inner loop. Buffers for a tile's results are
 // placed there if they fit.
 

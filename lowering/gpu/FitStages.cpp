@@ -1,13 +1,16 @@
 // Pipelines loops with as many stages as fit next to all other uses of shared memory.
 //
-//     pipeline loads with 3 stages ─ expand exchanges ─ allocate shared ── too many bytes ──► again with 2, then 1
-//                                        ▲───────── conversions in 2, 4, 8 rounds ─┘
+//     schedule copies with 3 stages ─ expand pipeline ─ expand exchanges ─ allocate shared ─ too many bytes ─► with 2,
+//     1
+//                                           ▲────────── conversions in 2, 4, 8 rounds ────────────┘
 //
-// The passes run on the function itself, which is restored before each further attempt. A number of stages set by the
-// kernel is never changed; if it does not fit, that is an error. In a persistent kernel the first operands of the next
-// tile are copied early only if that takes no shared memory.
+// What fits depends on the lifetimes of all buffers, so each attempt is expanded. The passes run on the function
+// itself, which is restored to its schedule before each further attempt. A number of stages set by the kernel is never
+// changed; if it does not fit, that is an error. In a persistent kernel the first operands of the next tile are copied
+// early only if that takes no shared memory.
 
 #include "lowering/Passes.h"
+#include "lowering/gpu/Pipeline.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"
@@ -28,12 +31,11 @@ static bool leavesStagesOpen(func::FuncOp func) {
   return func->hasAttr("tile.kernel") && !func->hasAttr("tile.stages") && func.walk(isOpen).wasInterrupted();
 }
 
-/// Whether a ring has slots for the next tile, which are in use between the loops of two tiles.
-static bool copiesEarly(func::FuncOp func) {
-  const auto isEarly = [](simt::BufferOp ring) {
-    return ring.getIdle() ? WalkResult::interrupt() : WalkResult::advance();
-  };
-  return func.walk(isEarly).wasInterrupted();
+/// Removes the early copies of the next tile from the schedule, and returns whether there were any.
+static bool removeNextTile(func::FuncOp func) {
+  bool removed = false;
+  func.walk([&](scf::ForOp loop) { removed |= loop->removeAttr(nextTileName) != nullptr; });
+  return removed;
 }
 
 static int64_t sharedBytesOf(func::FuncOp func) {
@@ -57,16 +59,17 @@ struct FitStages : impl::FitStagesBase<FitStages> {
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    for (int64_t stages = leavesStagesOpen(func) ? int64_t(PipelineLoadsOptions().stages) : 1;; --stages) {
-      const OwningOpRef<func::FuncOp> before(func.clone());
-      if (failed(attempt(stages, /*early=*/true, anyBytes, anyBytes)))
+    const OwningOpRef<func::FuncOp> before(func.clone());
+    for (int64_t stages = leavesStagesOpen(func) ? int64_t(ScheduleCopiesOptions().stages) : 1;; --stages) {
+      if (failed(schedule(stages)))
         return signalPassFailure();
-      const bool isEarly = copiesEarly(func);
-      const OwningOpRef<func::FuncOp> early(isEarly ? func.clone() : func::FuncOp());
-      if (isEarly && failed(attemptOn(*before, stages, /*early=*/false, anyBytes)))
+      const OwningOpRef<func::FuncOp> early(func.clone());
+      const bool isEarly = removeNextTile(func);
+      const OwningOpRef<func::FuncOp> late(isEarly ? func.clone() : func::FuncOp());
+      if (failed(expand(anyBytes)))
         return signalPassFailure();
-      const FailureOr<bool> fits = fitsInRounds(*before, stages, /*early=*/false, limit);
-      if (failed(fits) || (*fits && isEarly && failed(copyEarlyIfFree(*before, *early, stages))))
+      const FailureOr<bool> fits = fitsInRounds(isEarly ? *late : *early, maxRounds, limit);
+      if (failed(fits) || (*fits && isEarly && failed(copyEarlyIfFree(*early))))
         return signalPassFailure();
       if (*fits)
         return;
@@ -80,27 +83,30 @@ private:
   static constexpr int64_t anyBytes = 1 << 30;
   static constexpr int maxRounds = 8, maxEarlyRounds = 4;
 
-  LogicalResult attempt(int64_t stages, bool early, int64_t conversionBytes, int64_t maxBytes) {
+  LogicalResult schedule(int64_t stages) {
     OpPassManager passes(func::FuncOp::getOperationName());
-    passes.addPass(createPipelineLoads({limit, stages, early}));
-    passes.addPass(createExpandExchanges({storeMatrix, conversionBytes}));
-    passes.addPass(createCSEPass());
-    passes.addPass(createAllocateShared({maxBytes}));
+    passes.addPass(createScheduleCopies({limit, stages, capability}));
     return runPipeline(passes, getOperation());
   }
 
-  LogicalResult attemptOn(func::FuncOp before, int64_t stages, bool early, int64_t conversionBytes) {
-    restore(before);
-    return attempt(stages, early, conversionBytes, anyBytes);
+  LogicalResult expand(int64_t conversionBytes) {
+    OpPassManager passes(func::FuncOp::getOperationName());
+    passes.addPass(createExpandPipeline({capability}));
+    passes.addPass(createExpandExchanges({/*storeMatrix=*/capability >= 90, conversionBytes}));
+    passes.addPass(createCSEPass());
+    passes.addPass(createAllocateShared({anyBytes}));
+    return runPipeline(passes, getOperation());
   }
 
-  /// After an attempt: whether it takes at most `bytes`, if need be with conversions in rounds.
-  FailureOr<bool> fitsInRounds(func::FuncOp before, int64_t stages, bool early, int64_t bytes) {
+  /// After an attempt with the schedule of `scheduled`: whether it takes at most `bytes`, if need be with conversions
+  /// in rounds.
+  FailureOr<bool> fitsInRounds(func::FuncOp scheduled, int64_t most, int64_t bytes) {
     const int64_t whole = bytesOfLargestExchange(getOperation());
     for (int64_t rounds = 2; sharedBytesOf(getOperation()) > bytes; rounds *= 2) {
-      if (rounds > (early ? maxEarlyRounds : maxRounds) || bytesOfLargestExchange(getOperation()) > whole * 2 / rounds)
+      if (rounds > most || bytesOfLargestExchange(getOperation()) > whole * 2 / rounds)
         return false;
-      if (failed(attemptOn(before, stages, early, whole / rounds)))
+      restore(scheduled);
+      if (failed(expand(whole / rounds)))
         return failure();
     }
     return true;
@@ -114,11 +120,13 @@ private:
       signalPassFailure();
   }
 
-  /// After an attempt without early copies: replaces it by one with them, such as `early`, if that takes no more bytes.
-  LogicalResult copyEarlyIfFree(func::FuncOp before, func::FuncOp early, int64_t stages) {
+  /// After an attempt without early copies: replaces it by one with the schedule `early`, if that takes no more bytes.
+  LogicalResult copyEarlyIfFree(func::FuncOp early) {
     const OwningOpRef<func::FuncOp> late(getOperation().clone());
     restore(early);
-    const FailureOr<bool> isFree = fitsInRounds(before, stages, /*early=*/true, sharedBytesOf(*late));
+    if (failed(expand(anyBytes)))
+      return failure();
+    const FailureOr<bool> isFree = fitsInRounds(early, maxEarlyRounds, sharedBytesOf(*late));
     if (succeeded(isFree) && !*isFree)
       restore(*late);
     return isFree;

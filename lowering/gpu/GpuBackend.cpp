@@ -136,7 +136,7 @@ void GpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
     return;
   pm.addNestedPass<FuncOp>(mlir::createCSEPass()); // merges equal conversions of several loops
   pm.addNestedPass<FuncOp>(createNarrowLoops());
-  pm.addNestedPass<FuncOp>(createFitStages({target.sharedBytes, /*storeMatrix=*/target.capability >= 90}));
+  pm.addNestedPass<FuncOp>(createFitStages({target.sharedBytes, target.capability}));
   pm.addNestedPass<FuncOp>(createInsertBarriers());
   if (until == "exchanges")
     return;

@@ -86,7 +86,7 @@ HeldRegisters heldRegisters(func::FuncOp func) {
   return held;
 }
 
-void loadAhead(scf::ForOp loop, int64_t held, int64_t programs) {
+void markLoadsAhead(scf::ForOp loop, int64_t held, int64_t programs) {
   const DominanceInfo dominance;
   const auto isKnown = [&](Value operand) { return dominance.properlyDominates(operand, loop); };
   const int64_t warps = warpsOf(loop->getParentOfType<func::FuncOp>());
@@ -97,8 +97,7 @@ void loadAhead(scf::ForOp loop, int64_t held, int64_t programs) {
       passed.push_back(op);
   };
   loop.walk(pass);
-  for (Operation *op = loop->getNextNode(), *next = nullptr; op && left > 0 && op->getNumRegions() == 0; op = next) {
-    next = op->getNextNode();
+  for (Operation *op = loop->getNextNode(); op && left > 0 && op->getNumRegions() == 0; op = op->getNextNode()) {
     auto load = dyn_cast<tile::LoadOp>(op);
     const int64_t registers = load ? registersOf(load) : 0;
     if (!load || registers > left || !llvm::all_of(load->getOperands(), isKnown) ||
@@ -107,8 +106,15 @@ void loadAhead(scf::ForOp loop, int64_t held, int64_t programs) {
       continue;
     }
     left -= registers;
-    load->moveBefore(loop);
     load->setAttr(aheadName, UnitAttr::get(load.getContext()));
+  }
+}
+
+void moveLoadsAhead(scf::ForOp loop) {
+  for (Operation *op = loop->getNextNode(), *next = nullptr; op && op->getNumRegions() == 0; op = next) {
+    next = op->getNextNode();
+    if (op->hasAttr(aheadName))
+      op->moveBefore(loop);
   }
 }
 

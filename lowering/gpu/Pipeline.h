@@ -1,6 +1,15 @@
-// The parts of gpu-pipeline-loads, for a loop of products: loads whose tiles can be copied to shared memory some
-// iterations ahead (StagedLoads.cpp), the begin of asynchronous products and the wait for them (ScheduleProducts.cpp),
-// and loads that follow the loop, moved in front of it (LoadAhead.cpp).
+// Software pipelining of a loop of products, in two passes. gpu-schedule-copies decides and writes the decisions on the
+// operations, as attributes. gpu-expand-pipeline makes the code from these attributes alone.
+//
+//     simt.slots = 4, simt.distance = 2       the loop: a ring has 4 slots; tiles are copied 2 iterations ahead
+//     simt.next_tile                          the loop: the first copies for the next tile begin when the loop ends
+//     simt.engine = "cp.async", simt.slot, …  a load: what copies its tile, and its layout in a slot
+//     simt.from_slots = "both"                a product: tensor cores read both operands, or the right one, from slots
+//     simt.runs_on                            a product: it may still run when the next iteration begins
+//     simt.ahead                              a load after the loop, which moves in front of it
+//
+// The parts are loads whose tiles can be copied (StagedLoads.cpp), the begin of asynchronous products and the wait for
+// them (ScheduleProducts.cpp), and loads that follow the loop (LoadAhead.cpp).
 
 #pragma once
 
@@ -10,7 +19,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/Support/MathExtras.h"
 
 #include <optional>
 #include <string>
@@ -19,25 +27,36 @@ namespace kiln::lowering::gpu {
 
 // --- Staged loads ----------------------------------------------------------------------------------------------------
 
-/// Alignment of tiles in shared memory: a multiple of the swizzle's period.
-inline constexpr int64_t slotAlignment = 128;
+/// Attributes of the schedule.
+inline constexpr llvm::StringLiteral slotsName = "simt.slots", distanceName = "simt.distance",
+                                     nextTileName = "simt.next_tile", engineName = "simt.engine",
+                                     slotName = "simt.slot", copyLayoutName = "simt.copy_layout",
+                                     copyVectorName = "simt.copy_vector", copyWholeName = "simt.copy_whole",
+                                     fromSlotsName = "simt.from_slots", runsOnName = "simt.runs_on";
+
+/// Whether GPUs of the compute capability, times 10, have a copy engine of this name.
+bool hasEngine(int64_t capability, llvm::StringRef name);
 
 /// A load whose tile is copied ahead.
-struct Staged {
+struct Copy {
   mutable tile::LoadOp load;
   CopyWidth width;
-  simt::SharedLayoutAttr sharedLayout, matrix; // the latter without leading dimensions, which are 1
-  simt::LayoutAttr copies;                     // the layout of the copies
-  mlir::Value ring;
-  int64_t slotBytes() const { return static_cast<int64_t>(llvm::alignTo(sharedLayout.getBytes(), slotAlignment)); }
+  simt::SharedLayoutAttr slot; // the tile's layout there
+  simt::LayoutAttr layout;     // the thread of each copy
 };
+
+/// The bytes of a slot, a multiple of the swizzle's period.
+int64_t slotBytes(simt::SharedLayoutAttr slot);
+
+/// The layout of the slot's matrix, without leading dimensions, which are 1.
+simt::SharedLayoutAttr dropLeadingExtents(simt::SharedLayoutAttr slot);
 
 /// Sets `simt.why` of the load, the reason why its tile is not copied ahead.
 std::nullopt_t refuse(tile::LoadOp load, const std::string &why);
 
-/// The load as a copy ahead in `loop`, if its tile becomes an operand of a product. If it cannot be copied, the reason
-/// is set.
-std::optional<Staged> stageOf(mlir::scf::ForOp loop, tile::LoadOp load);
+/// Plans the copies ahead in `loop` of the tile of `load`, if it becomes an operand of a product. If it cannot be
+/// copied, the reason is set.
+std::optional<Copy> planCopy(mlir::scf::ForOp loop, tile::LoadOp load);
 
 /// Whether the tile becomes an operand of a product, directly or after a cast.
 bool isConvertedToOperand(mlir::Operation *op);
@@ -75,15 +94,18 @@ mlir::Operation *scheduleProducts(mlir::scf::ForOp loop, mlir::Operation *begin,
 
 // --- Loads after the loop --------------------------------------------------------------------------------------------
 
-/// A load that was moved in front of a loop whose iterations do not use its tile. No later pass moves it back.
+/// A load that moves in front of a loop whose iterations do not use its tile. No later pass moves it back.
 inline constexpr llvm::StringLiteral aheadName = "simt.ahead";
 
 /// By loop: the registers of a thread for tiles that are in use while the loop runs, without its initial values.
 using HeldRegisters = llvm::DenseMap<mlir::Operation *, int64_t>;
 HeldRegisters heldRegisters(mlir::func::FuncOp func);
 
-/// Moves the loads that follow `loop` in front of it and marks them, if their tiles fit the registers of a thread while
+/// Marks the loads that follow `loop` and move in front of it, if their tiles fit the registers of a thread while
 /// `loop` runs and holds `held` of them. An SM must still hold `programs` programs.
-void loadAhead(mlir::scf::ForOp loop, int64_t held, int64_t programs);
+void markLoadsAhead(mlir::scf::ForOp loop, int64_t held, int64_t programs);
+
+/// Moves these loads.
+void moveLoadsAhead(mlir::scf::ForOp loop);
 
 } // namespace kiln::lowering::gpu

@@ -10,6 +10,7 @@
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -21,6 +22,18 @@ using simt::TileLayout;
 /// The bits of a cache line. Lanes share a line, so that a thread's copies are in few rows: each row needs an address
 /// and a bound, while copies in one row differ by displacements.
 static constexpr int64_t lineBits = 1024;
+/// Alignment of tiles in shared memory: a multiple of the swizzle's period.
+static constexpr int64_t slotAlignment = 128;
+
+int64_t slotBytes(simt::SharedLayoutAttr slot) {
+  return static_cast<int64_t>(llvm::alignTo(slot.getBytes(), slotAlignment));
+}
+
+simt::SharedLayoutAttr dropLeadingExtents(simt::SharedLayoutAttr slot) {
+  return simt::SharedLayoutAttr::get(slot.getContext(), slot.getShape().take_back(2), slot.getElement(),
+                                     slot.getOffsets());
+}
+
 /// The conversion of a tile, possibly transposed or reshaped, to an operand of a product, if `op` is or leads to it.
 static simt::ConvertOp operandConversion(Operation *op) {
   while (isa<tile::TransposeOp, tile::ReshapeOp>(op) && op->getResult(0).hasOneUse())
@@ -151,32 +164,28 @@ std::nullopt_t refuse(tile::LoadOp load, const std::string &why) {
   return std::nullopt;
 }
 
-std::optional<Staged> stageOf(scf::ForOp loop, tile::LoadOp load) {
+std::optional<Copy> planCopy(scf::ForOp loop, tile::LoadOp load) {
   if (!llvm::any_of(load->getUsers(), isConvertedToOperand))
     return std::nullopt;
   if (const std::string why = whyNot(loop, load); !why.empty())
     return refuse(load, why);
   const auto type = cast<RankedTensorType>(load.getType());
-  Staged staged{.load = load, .width = copyWidthOf(load)};
+  const CopyWidth width = copyWidthOf(load);
   const unsigned bits = type.getElementTypeBitWidth(), first = static_cast<unsigned>(type.getRank()) - 2;
   const simt::TileShape shape(type.getShape());
   const int64_t core[] = {shape[first].core(), shape[first + 1].core()};
-  const auto swizzled = swizzledLayoutFor(load, core, staged.width.fastest - first);
+  const auto swizzled = swizzledLayoutFor(load, core, width.fastest - first);
   if (!swizzled)
     return refuse(load, "its number of rows is no multiple of 8");
-  staged.sharedLayout = simt::SharedLayoutAttr::of(type, swizzled->core);
-  staged.matrix = simt::SharedLayoutAttr::of(RankedTensorType::get(type.getShape().take_back(2), type.getElementType()),
-                                             swizzled->core);
-  SmallVector<unsigned> order = {staged.width.fastest};
+  SmallVector<unsigned> order = {width.fastest};
   for (unsigned dim = static_cast<unsigned>(type.getRank()); dim-- > 0;)
-    if (dim != staged.width.fastest)
+    if (dim != width.fastest)
       order.push_back(dim);
   SmallVector<int64_t> each(type.getRank(), 1);
-  each[staged.width.fastest] = staged.width.elements;
+  each[width.fastest] = width.elements;
   const auto warps = static_cast<unsigned>(warpsOf(load->getParentOfType<func::FuncOp>()));
-  staged.copies =
-      LayoutAttr::get(load.getContext(), simt::blocked(type.getShape(), order, each, warps, lineBits / bits));
-  return staged;
+  return Copy{load, width, simt::SharedLayoutAttr::of(type, swizzled->core),
+              LayoutAttr::get(load.getContext(), simt::blocked(type.getShape(), order, each, warps, lineBits / bits))};
 }
 
 } // namespace kiln::lowering::gpu

@@ -59,7 +59,7 @@ func.func @large(%x: memref<64x64xf32>, %y: memref<64x64xf32>) attributes {tile.
 #b = #simt.layout<32x32, reg [d0:1 d0:8 d0:16 d1:16], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* d1:8]>
 #sums = #simt.layout<32x32, reg [d1:1 d0:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d1:8]>
 
-// Operands of products are left to gpu-pipeline-loads.
+// Operands of products are left to gpu-schedule-copies.
 // CHECK-LABEL: func @product
 // CHECK-COUNT-2: simt.convert
 func.func @product(%x: memref<32x32xbf16>, %y: memref<32x32xf32>) attributes {tile.kernel} {

@@ -1,11 +1,11 @@
 // The tile that the code after a loop of warpgroup products reads is loaded in front of the loop, after the first copies.
-// DEFINE: %{pass} = kiln-opt --gpu-pipeline-loads=limit=32768
+// DEFINE: %{pass} = kiln-opt --gpu-schedule-copies=limit=32768 --gpu-expand-pipeline
 // RUN: %{pass} %s | FileCheck %s
 
 // Threads hold 32 sums and 32 elements of the residual. Four programs of 128 threads leave 128 registers for each thread, five
 // programs 102. Five programs also fit if shared memory has room for five rings of 32768 bytes.
 // RUN: sed 's/tile.programs = 4/tile.programs = 5/' %s | %{pass} | FileCheck %s --check-prefix=STAYS
-// RUN: kiln-opt %s --gpu-pipeline-loads=limit=163840 | FileCheck %s --check-prefix=STAYS
+// RUN: kiln-opt %s --gpu-schedule-copies=limit=163840 --gpu-expand-pipeline | FileCheck %s --check-prefix=STAYS
 
 // 32 registers of another tile are in use during the loop.
 // RUN: sed 's|// HELD: ||' %s | %{pass} | FileCheck %s --check-prefix=STAYS

@@ -1,7 +1,7 @@
 // A product of warpgroups reads the slots of its operands' rings directly.
-// RUN: kiln-opt %s --gpu-pipeline-loads | FileCheck %s
-// RUN: sed 's/tile.stages = 4/tile.stages = 3/' %s | kiln-opt --gpu-pipeline-loads | FileCheck %s --check-prefix=AT-ONCE
-// RUN: sed 's/tile.stages = 4/tile.stages = 2/' %s | kiln-opt --gpu-pipeline-loads | FileCheck %s --check-prefix=TWO
+// RUN: kiln-opt %s --gpu-schedule-copies --gpu-expand-pipeline | FileCheck %s
+// RUN: sed 's/tile.stages = 4/tile.stages = 3/' %s | kiln-opt --gpu-schedule-copies --gpu-expand-pipeline | FileCheck %s --check-prefix=AT-ONCE
+// RUN: sed 's/tile.stages = 4/tile.stages = 2/' %s | kiln-opt --gpu-schedule-copies --gpu-expand-pipeline | FileCheck %s --check-prefix=TWO
 
 #loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
 #left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>

@@ -1,5 +1,5 @@
 // The first operands of the next tile are copied as soon as a tile's loop has ended.
-// RUN: kiln-opt %s --gpu-pipeline-loads | FileCheck %s
+// RUN: kiln-opt %s --gpu-schedule-copies --gpu-expand-pipeline | FileCheck %s
 
 #loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
 #left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>

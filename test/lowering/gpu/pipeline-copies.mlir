@@ -1,6 +1,6 @@
 // Operands of products are copied to slots of shared memory some iterations ahead.
-// RUN: kiln-opt %s --split-input-file --gpu-pipeline-loads | FileCheck %s
-// RUN: kiln-opt %s --split-input-file --gpu-pipeline-loads=limit=20000 | FileCheck %s --check-prefix=TWO
+// RUN: kiln-opt %s --split-input-file --gpu-schedule-copies --gpu-expand-pipeline | FileCheck %s
+// RUN: kiln-opt %s --split-input-file --gpu-schedule-copies=limit=20000 --gpu-expand-pipeline | FileCheck %s --check-prefix=TWO
 
 #loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
 #left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
@@ -139,57 +139,6 @@ func.func @ragged(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, 
     %3 = tile.dot %2, %b, %acc {simt.layout = #acc, simt.mma}
         : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
     %4 = arith.addf %1, %1 : tensor<64x32xbf16, #loaded>
-  }
-  return
-}
-
-// Unchanged: a tile of a view that the kernel writes, one whose padding is not zero, and one whose rows are not known
-// to be aligned to 4 bytes.
-// CHECK-LABEL: func @refused
-// CHECK-NOT: simt.fetch
-func.func @refused(%written: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16},
-                   %a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16},
-                   %odd: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64}, %n: i64,
-                   %b: tensor<32x64xbf16, #right>, %acc: tensor<64x64xf32, #acc>)
-    attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>]} {
-  %c0 = arith.constant 0 : i64
-  %c32 = arith.constant 32 : i64
-  scf.for %k = %c0 to %n step %c32 : i64 {
-    %1 = tile.load %written[%c0, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
-        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
-    %2 = simt.convert %1 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
-    %3 = tile.dot %2, %b, %acc {simt.layout = #acc, simt.mma}
-        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
-    tile.store %1, %written[%c0, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
-        : tensor<64x32xbf16, #loaded>, memref<?x?xbf16, strided<[?, 1]>>
-    %4 = tile.load %a[%c0, %k] pad inf {simt.layout = #loaded, simt.vector = 8 : i64}
-        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
-    %5 = simt.convert %4 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
-    %6 = tile.dot %5, %b, %acc {simt.layout = #acc, simt.mma}
-        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
-    %11 = tile.load %odd[%c0, %k] {simt.layout = #loaded, simt.vector = 1 : i64}
-        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
-    %12 = simt.convert %11 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
-    %13 = tile.dot %12, %b, %acc {simt.layout = #acc, simt.mma}
-        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
-  }
-  return
-}
-
-// One stage means no prefetch.
-// CHECK-LABEL: func @one_stage
-// CHECK-NOT: simt.fetch
-func.func @one_stage(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16}, %n: i64,
-                     %b: tensor<32x64xbf16, #right>, %acc: tensor<64x64xf32, #acc>)
-    attributes {tile.kernel, tile.stages = 1 : i64} {
-  %c0 = arith.constant 0 : i64
-  %c32 = arith.constant 32 : i64
-  scf.for %k = %c0 to %n step %c32 : i64 {
-    %1 = tile.load %a[%c0, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
-        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
-    %2 = simt.convert %1 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
-    %3 = tile.dot %2, %b, %acc {simt.layout = #acc, simt.mma}
-        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
   }
   return
 }
