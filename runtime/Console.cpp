@@ -19,9 +19,19 @@ std::string failedCheckText(const std::string &message, const std::string &where
                      program % grid[0], program / grid[0] % grid[1], program / grid[0] / grid[1], element);
 }
 
+/// The 4-bit float in the low half of a code.
+static float realOfHalfByte(int code) {
+  static constexpr float sizes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  return code & 8 ? -sizes[code & 7] : sizes[code & 7];
+}
+
 /// Element `index` of dense memory; floats with the fewest digits that identify them.
 static void appendElement(std::string &line, const char *data, Type type, int64_t index) {
   const char *const element = data + index * bytesOf(type);
+  if (isPair(type)) {
+    line += fmt::format("({}, {})", realOfHalfByte(*element), realOfHalfByte(*element >> 4));
+    return;
+  }
   if (type == Type::i64) { // a double cannot hold every i64
     int64_t value;
     std::memcpy(&value, element, sizeof value);

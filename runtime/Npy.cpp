@@ -23,9 +23,11 @@ static constexpr size_t maxDimensions = 64;
 /// The data begin at a multiple of this.
 static constexpr size_t headerAlignment = 64;
 
-/// The byte order in NumPy's name of a type: `|` without one, `<` for little-endian. f8e4m3 has `<`, which
-/// distinguishes it from the other type of one raw byte.
+/// The byte order in NumPy's name of a type: `|` without one, `<` for little-endian. f8e4m3 has `<`, f8e8m0 `>`, and
+/// f4e2m1x2 `=`, which distinguishes the four types of one raw byte.
 static char orderOf(Type type) {
+  if (type == Type::f8e8m0 || type == Type::f4e2m1x2)
+    return type == Type::f8e8m0 ? '>' : '=';
   return (bytesOf(type) == 1 && type != Type::f8e4m3) || type == Type::bf16 ? '|' : '<';
 }
 

@@ -6,6 +6,8 @@
 // - bf16 is `V2`; `np.load(f).view(ml_dtypes.bfloat16)` reads it.
 // - f8e4m3 is `<V1`.
 // - f8e5m2 is `|V1`, which NumPy does not distinguish from `<V1`, or `<f1`, which ml_dtypes writes.
+// - f8e8m0 is `>V1`, and f4e2m1x2 `=V1`. ml_dtypes writes `<V1` for e8m0, that is f8e4m3; save such scales as bytes,
+//   `x.view(np.uint8)`.
 
 #pragma once
 

@@ -160,6 +160,18 @@ static uint8_t toByte(double value, const ByteFormat &format) {
   return static_cast<uint8_t>(sign | (units + ((exponent + format.bias - 1) << format.mantissa)));
 }
 
+static double fromScale(uint8_t element) { return element == 0xff ? std::nan("") : std::ldexp(1.0, element - 127); }
+
+/// The nearest power of two, the larger one of two. NaN for a negative number.
+static uint8_t toScale(double value) {
+  if (std::isnan(value) || value < 0)
+    return 0xff;
+  int exponent = -128;
+  if (value > 0)
+    exponent = std::isinf(value) ? 128 : std::ilogb(value) + (std::ldexp(value, -std::ilogb(value)) >= 1.5 ? 1 : 0);
+  return static_cast<uint8_t>(std::clamp(exponent + 127, 0, 254));
+}
+
 template <class Integer> static Integer toInteger(double value) {
   if (std::isnan(value))
     return 0;
@@ -202,6 +214,10 @@ template <class Visit> static void withElement(Type type, Visit visit) {
     return visit(
         uint8_t(), [](uint8_t element) { return fromByte(element, e5m2); },
         [](double value) { return toByte(value, e5m2); });
+  case Type::f4e2m1x2:
+    throw Error("expected elements that are single numbers, but got f4e2m1x2");
+  case Type::f8e8m0:
+    return visit(uint8_t(), fromScale, toScale);
   case Type::bf16:
     return visit(uint16_t(), [](uint16_t element) { return std::bit_cast<float>(uint32_t(element) << 16); }, toBf16);
   case Type::f16:

@@ -53,7 +53,7 @@ static mlir::Value subscriptOf(Call &call, const At &written) {
   const Type type = elementOf(value);
   if (shapeOf(value).empty())
     return call.index(operand, "offset");
-  if (isFloat(type) || type == boolean)
+  if (!isInteger(type))
     return call.expected() << "integers as subscripts, but got " << describe(value);
   return bytesOf(type) < bytesOf(i32) ? call.cast(value, i32) : type == i32 ? value : call.position(value);
 }

@@ -35,7 +35,9 @@ static const char *nameOf(Takes takes) {
 
 static Operands unifyAs(Call &call, Takes takes, ArrayRef<const At *> operands) {
   Operands result = unify(call, operands);
-  if (!result || accepts(takes, result.type))
+  if (!result || !checkArithmetic(call, result.values[0]))
+    return {};
+  if (accepts(takes, result.type))
     return result;
   call.expected() << nameOf(takes) << ", but got " << nameOf(result.type) << "; use cast()";
   return {};
@@ -120,7 +122,7 @@ static Tile compare(const char *name, const At &a, const At &b, arith::CmpFPredi
                     arith::CmpIPredicate otherwise) {
   Call call(name, a.loc);
   Operands operands = unify(call, {&a, &b});
-  if (!operands)
+  if (!operands || !checkArithmetic(call, operands.values[0]))
     return call.poison();
   if (isFloat(operands.type))
     return call.result(call.emit<arith::CmpFOp>(real, operands.values[0], operands.values[1]));
@@ -262,7 +264,7 @@ Tile where(At condition, At a, At b) {
 Tile cast(At x, Type type) {
   Call call("cast", x.loc);
   mlir::Value value = call.value(x);
-  return value ? call.result(call.cast(value, type)) : call.poison();
+  return value && checkCast(call, value, type) ? call.result(call.cast(value, type)) : call.poison();
 }
 
 Tile bitcast(At x, Type type) {
@@ -274,12 +276,10 @@ Tile bitcast(At x, Type type) {
   if (from == boolean || type == boolean || bytesOf(from) != bytesOf(type))
     return call.expected() << "a type of " << bytesOf(from) << (bytesOf(from) == 1 ? " byte" : " bytes")
                            << " that is not boolean for " << describe(value) << ", but got " << nameOf(type);
-  if (isInteger(from) && isInteger(type))
+  const mlir::Type result = typeOf(value.getContext(), type, shapeOf(value));
+  if (result == value.getType())
     return call.result(call.cast(value, type));
-  if (from == type)
-    return call.result(value);
-  return call.result(
-      call.of(type, call.emit<arith::BitcastOp>(typeOf(value.getContext(), type, shapeOf(value)), value)));
+  return call.result(call.of(type, call.emit<arith::BitcastOp>(result, value)));
 }
 
 } // namespace kiln

@@ -100,10 +100,10 @@ const Outcome *Tracer::beginBodies(bool isLoop, Loc loc) {
   if (same && known[place].keepsTiles)
     return nullptr;
   if (same)
-    for (auto &[position, type, isUnsigned] : known[place].changed)
+    for (auto &[position, type, element] : known[place].changed)
       same &= position < cells.size() && cells[position] &&
               (!isLoop || (held(*cells[position]) && held(*cells[position]).getType() == type &&
-                           unsignedValues.contains(held(*cells[position])) == isUnsigned));
+                           elementOf(held(*cells[position])) == element));
   if (!same) {
     error(loc) << "expected the same loops and branches";
     throw Abandoned();
@@ -116,7 +116,7 @@ Outcome &Tracer::endBodies(ArrayRef<Tile *> changed, size_t before, const Leaves
   begun.pop_back();
   outcome.keepsTiles = cells.size() > before;
   for (Tile *tile : changed)
-    outcome.changed.push_back({tile->cell, held(*tile).getType(), unsignedValues.contains(held(*tile))});
+    outcome.changed.push_back({tile->cell, held(*tile).getType(), elementOf(held(*tile))});
   for (Leave kind : everyLeave)
     outcome.leaves[static_cast<size_t>(kind)] = static_cast<bool>(leaves[kind]);
   if (!leaves.areNone())

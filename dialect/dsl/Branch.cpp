@@ -104,10 +104,9 @@ static void branchWithoutSides(Tracer &tracer, Loc loc, mlir::Value condition, c
   SmallVector<mlir::Type> types;
   SmallVector<Tile *> changed;
   SmallVector<kiln::Type> elements;
-  for (auto &[position, type, isUnsigned] : outcome.changed) {
+  for (auto &[position, type, element] : outcome.changed) {
     types.push_back(type);
-    const auto element = static_cast<kiln::Type>(*tile::typeNumber(getElementTypeOrSelf(type)));
-    elements.push_back(isUnsigned ? unsignedOf(element) : element);
+    elements.push_back(element);
     changed.push_back(&tracer.cellAt(position));
   }
   const auto kinds =

@@ -38,7 +38,8 @@ Tile all(At x, Axes axes, bool keep) { return reduce_and(x, std::move(axes), kee
 
 Tile isnan(At x) {
   const Line at{x.loc};
-  const Tile value = tileOf("isnan", x);
+  const Tile operand = tileOf("isnan", x),
+             value = hasArithmetic(operand.type(x.loc)) ? operand : cast(at(operand), f32);
   return at(value) != at(value);
 }
 

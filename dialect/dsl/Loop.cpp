@@ -256,7 +256,7 @@ static void buildWithoutBody(const Loop::State &state, const Outcome &outcome) {
   Tracer &tracer = state.tracer;
   SmallVector<mlir::Value> inits;
   SmallVector<Tile *> changed;
-  for (auto &[position, type, isUnsigned] : outcome.changed) {
+  for (auto &[position, type, element] : outcome.changed) {
     changed.push_back(&tracer.cellAt(position));
     inits.push_back(Tracer::held(*changed.back()));
   }

@@ -120,7 +120,7 @@ static std::vector<mlir::Value> wordsOf(Call &call, const At &seed, const At &in
   if (!key || !counter)
     return {};
   key = call.cast(key, i64);
-  if (isFloat(elementOf(counter)) || elementOf(counter) == boolean) {
+  if (!isInteger(elementOf(counter))) {
     call.expected() << "integer indices, but got " << describe(counter);
     return {};
   }
@@ -183,8 +183,13 @@ Tile random_normal(At seed, At index) {
 
 void print(const std::string &label, At value) {
   Call call("print", value.loc);
-  if (mlir::Value printed = call.value(value))
-    tile::setUnsigned(call.emit<tile::PrintOp>(label, printed), isUnsigned(elementOf(printed)));
+  mlir::Value printed = call.value(value);
+  if (!printed)
+    return;
+  auto op = call.emit<tile::PrintOp>(label, printed);
+  tile::setUnsigned(op, isUnsigned(elementOf(printed)));
+  if (isPair(elementOf(printed)))
+    op->setAttr("tile.element", call.tracer.builder.getI32IntegerAttr(static_cast<int32_t>(elementOf(printed))));
 }
 
 void device_assert(At condition, const std::string &message) {

@@ -17,6 +17,8 @@ static constexpr std::array<std::string_view, 4> synonyms[] = {
     {"f64", "fp64", "float64", "double"},
     {"f8e4m3", "float8e4nv", "float8_e4m3fn", "fp8"},
     {"f8e5m2", "float8e5", "float8_e5m2"},
+    {"f8e8m0", "e8m0", "float8_e8m0fnu", "ue8m0"},
+    {"f4e2m1x2", "float4_e2m1fn_x2", "fp4", "e2m1"},
     {"boolean", "bool", "int1"},
     {"i8", "int8"},
     {"u8", "uint8"},

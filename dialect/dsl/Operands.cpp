@@ -124,6 +124,8 @@ static bool fits(MLIRContext *context, Literal number, Type type) {
                           &inexact) &
              APFloat::opOverflow);
   }
+  if (isPair(type))
+    return number.asReal() == 0;
   if (number.isFloating)
     return false;
   if (number.isBoolean)
@@ -138,14 +140,6 @@ static bool fits(MLIRContext *context, Literal number, Type type) {
   return bits == 64 || (number.integer >> (bits - 1)) == 0 || (number.integer >> (bits - 1)) == -1;
 }
 
-/// The number, saturated for an 8-bit float.
-static double roundedTo(FloatType type, double number) {
-  if (!tile::isByteFloat(type) || std::isnan(number))
-    return number;
-  const double largest = APFloat::getLargest(type.getFloatSemantics()).convertToDouble();
-  return std::clamp(number, -largest, largest);
-}
-
 /// The number as an attribute of `type`. Reports an error and returns null if it does not fit.
 static TypedAttr attributeOf(Call &call, Literal number, Type type) {
   MLIRContext *context = call.tracer.builder.getContext();
@@ -156,8 +150,10 @@ static TypedAttr attributeOf(Call &call, Literal number, Type type) {
     return {};
   }
   mlir::Type scalar = typeOf(context, type);
+  if (tile::isByteFloat(scalar))
+    return FloatAttr::get(scalar, tile::roundToByte(APFloat(number.asReal()), cast<FloatType>(scalar)));
   if (isFloat(type))
-    return FloatAttr::get(scalar, roundedTo(cast<FloatType>(scalar), number.asReal()));
+    return FloatAttr::get(scalar, number.asReal());
   const auto bits = static_cast<uint64_t>(type == boolean ? number.integer & 1 : number.integer);
   return IntegerAttr::get(scalar,
                           APInt(scalar.getIntOrFloatBitWidth(), bits, /*isSigned=*/false, /*implicitTrunc=*/true));
@@ -226,7 +222,7 @@ mlir::Value Call::integer(const At &operand, const char *what) {
   if (!value)
     return {};
   Type type = elementOf(value);
-  if (!shapeOf(value).empty() || isFloat(type) || type == boolean)
+  if (!shapeOf(value).empty() || !isInteger(type))
     return expected() << "an integer scalar as " << what << ", but got " << describe(value);
   return value;
 }
@@ -272,6 +268,21 @@ mlir::Value Call::broadcast(mlir::Value value, const Shape &shape) {
   return from == shape ? value : emit<tile::BroadcastOp>(type, value);
 }
 
+bool checkCast(Call &call, mlir::Value value, Type type) {
+  const Type from = elementOf(value);
+  if (from == type || (!isPair(from) && !isPair(type)))
+    return true;
+  return call.expected() << "types of single numbers, but got " << describe(value) << " to convert to " << nameOf(type)
+                         << "; use " << (isPair(type) ? "pack()" : "unpack()");
+}
+
+bool checkArithmetic(Call &call, mlir::Value value) {
+  if (hasArithmetic(elementOf(value)))
+    return true;
+  return call.expected() << "a type with arithmetic, but got " << describe(value) << "; use "
+                         << (isPair(elementOf(value)) ? "unpack()" : "cast()");
+}
+
 bool Call::checkShape(const Shape &shape) {
   for (int64_t extent : shape)
     if (extent < 1)
@@ -297,10 +308,12 @@ std::optional<Shape> broadcastShape(const Shape &a, const Shape &b) {
 /// Whether a type contains all numbers of another that is not later in the order of promotion. For an integer and a
 /// float, the float is accepted.
 static bool holdsAll(Type type, Type smaller) {
+  if (isPair(type) || isPair(smaller))
+    return type == smaller;
   if (type == smaller || smaller == boolean)
     return true;
   if (isFloat(type))
-    return !isFloat(smaller) || bytesOf(smaller) < bytesOf(type);
+    return !isFloat(smaller) || (bytesOf(smaller) < bytesOf(type) && !(smaller == f8e8m0 && type == f16));
   return isUnsigned(type) ? isUnsigned(smaller) : !isUnsigned(smaller) || bytesOf(smaller) < bytesOf(type);
 }
 

@@ -9,6 +9,7 @@
 #include "dialect/dsl/Tracer.h"
 
 #include <bit>
+#include <cmath>
 
 namespace kiln {
 
@@ -27,12 +28,20 @@ static Type wordOf(Type type) {
   return words[std::countr_zero(static_cast<uint64_t>(bytesOf(type)))];
 }
 
+/// `x`, a float, clamped to the range of scales; a negative number becomes NaN.
+static Tile saturatedScale(const Line &at, const Tile &x) {
+  const Tile isNegative = at(x) < at(0);
+  return where(at(isNegative), at(NAN), at(clamp(at(x), at(0x1p-127), at(0x1p127), Nans::propagate)));
+}
+
 /// `x`, a float or integer, clamped to the range of an 8-bit float `type`, because conversions to it saturate.
 /// Unchanged for other types.
 static Tile saturated(const Line &at, const Tile &x, Type type) {
   if (bytesOf(type) > 1)
     return x;
   const Type from = x.type(at.loc);
+  if (type == f8e8m0)
+    return isFloat(from) ? saturatedScale(at, x) : x;
   const int64_t largest = type == f8e4m3 ? 448 : 57344;
   const Tile low = cast(at(isUnsigned(from) ? 0 : -largest), from), high = cast(at(largest), from);
   return clamp(at(x), at(low), at(high), Nans::propagate);
@@ -44,6 +53,8 @@ static Type exactTypeOf(Type from) { return from == f64 || (!isFloat(from) && by
 /// Whether the float `type` has every number of `from`.
 static bool holds(Type type, Type from) {
   const bool isLong = !isFloat(from) && bytesOf(from) == 8;
+  if (from == f8e8m0 && type == f16)
+    return false;
   return type == from || (bytesOf(from) == 1 && bytesOf(type) > 1) ||
          (!isLong && bytesOf(type) >= bytesOf(exactTypeOf(from)));
 }
@@ -111,7 +122,7 @@ Tile cast(At x, Type type, Rounding rounding) {
   const Line at{x.loc};
   Call call("cast", x.loc);
   const mlir::Value source = call.value(x);
-  if (!source)
+  if (!source || !checkCast(call, source, type))
     return call.poison();
   const Type from = elementOf(source), exact = exactTypeOf(from);
   if (isFloat(from) && isInteger(type))
@@ -121,7 +132,8 @@ Tile cast(At x, Type type, Rounding rounding) {
     return call.result(call.cast(source, type));
   if (isLong) {
     const Tile whole = saturated(at, call.result(source), type);
-    return roundTo(at, whole, truncateLong(at, whole, type), type, rounding);
+    const Tile rounded = roundTo(at, whole, truncateLong(at, whole, type), type, rounding);
+    return type == f8e8m0 ? where(at(at(whole) < at(0)), at(NAN), at(rounded)) : rounded;
   }
   const Tile real = saturated(at, call.result(call.cast(source, exact)), type);
   return roundTo(at, real, truncateFloat(at, real, type), type, rounding);

@@ -18,6 +18,7 @@ struct Factor {
   std::optional<Tile> scales; // one for each `length` elements along K
   int64_t length = 1;
   Shape shape; // with the whole K
+  bool isPacked = false;
   size_t axis = 0;
 };
 } // namespace
@@ -25,10 +26,10 @@ struct Factor {
 /// Whether the elements' type is allowed for a factor with (`isScaled`) or without scales; otherwise reports an error.
 static bool checkElements(Call &call, mlir::Value x, bool isScaled) {
   const Type type = elementOf(x);
-  if (type == f8e4m3 || type == f8e5m2 || type == (isScaled ? u8 : bf16))
+  if (type == f8e4m3 || type == f8e5m2 || (isScaled ? type == f4e2m1x2 || type == u8 : type == bf16))
     return true;
   if (isScaled)
-    call.expected() << "factors of f8e4m3 or f8e5m2, or of u8 with two floats of 4 bits in each, but got "
+    call.expected() << "factors of f8e4m3, f8e5m2 or f4e2m1x2, or of u8 with two floats of 4 bits in each, but got "
                     << describe(x);
   else
     call.expected() << "a factor without scales of f8e4m3, f8e5m2 or bf16, but got " << describe(x);
@@ -38,8 +39,8 @@ static bool checkElements(Call &call, mlir::Value x, bool isScaled) {
 /// The number of the factor's elements that share a scale. Reports an error and returns none if none of the lengths
 /// fits.
 static std::optional<int64_t> lengthOf(Call &call, const Factor &factor, mlir::Value scales) {
-  if (elementOf(scales) != u8 && elementOf(scales) != f8e4m3)
-    return call.expected() << "scales of u8 or f8e4m3, but got " << describe(scales);
+  if (elementOf(scales) != f8e8m0 && elementOf(scales) != u8 && elementOf(scales) != f8e4m3)
+    return call.expected() << "scales of f8e8m0, u8 or f8e4m3, but got " << describe(scales);
   const int64_t K = factor.shape[factor.axis];
   if (K % blockLengths.front() != 0)
     return call.expected() << "an inner extent that is a multiple of " << blockLengths.front() << ", but got " << K;
@@ -69,7 +70,8 @@ static std::optional<Factor> factorOf(Call &call, const At &elements, const Scal
   if (rank < 2 || rank > 4)
     return call.expected() << "factors of rank 2 to 4, but got " << describe(x);
   factor.axis = rank - (isRight ? 2 : 1);
-  factor.shape[factor.axis] *= elementOf(x) == u8 ? 2 : 1;
+  factor.isPacked = isPair(elementOf(x)) || elementOf(x) == u8;
+  factor.shape[factor.axis] *= factor.isPacked ? 2 : 1;
   factor.elements = call.result(x);
   if (!s)
     return factor;
@@ -77,7 +79,8 @@ static std::optional<Factor> factorOf(Call &call, const At &elements, const Scal
   if (!length)
     return {};
   factor.length = *length;
-  factor.scales = call.result(s);
+  const Tile given = call.result(s);
+  factor.scales = elementOf(s) == f8e8m0 ? bitcast(At(given, call.loc), u8) : given;
   return factor;
 }
 
@@ -100,12 +103,13 @@ static Tile scaleAsBf16(const Line &at, const Tile &scale) {
   return bitcast(at(bits), bf16);
 }
 
-/// The two 4-bit floats of each byte (sign, two bits of exponent, one of mantissa) as bf16. Their bits are shifted to
-/// the fields of bf16. The result, denormals included, is then multiplied by 2^126 to correct the exponent's bias.
+/// The two 4-bit floats of each byte, u8 or f4e2m1x2 (sign, two bits of exponent, one of mantissa) as bf16. Their bits
+/// are shifted to the fields of bf16. The result, denormals included, is then multiplied by 2^126 to correct the
+/// exponent's bias.
 static Tile unpacked(const Line &at, const Tile &bytes, size_t axis) {
   Shape shape = bytes.shape(at.loc);
   shape[axis] *= 2;
-  const Tile both = cast(at(repeated(at, bytes, axis, 2)), i16); // (…, K, …)
+  const Tile both = cast(at(repeated(at, bitcast(at(bytes), u8), axis, 2)), i16); // (…, K, …)
   Shape along(shape.size(), 1);
   along[axis] = shape[axis];
   const Tile isHigh = at(at(reshape(at(iota(shape[axis], i32, at.loc)), along)) & at(1)) == at(1);
@@ -116,8 +120,7 @@ static Tile unpacked(const Line &at, const Tile &bytes, size_t axis) {
 
 /// The operand's elements times their scales, if it has any.
 static Tile scaled(const Line &at, const Factor &factor) {
-  const bool isPacked = factor.elements.type(at.loc) == u8;
-  const Tile elements = isPacked ? unpacked(at, factor.elements, factor.axis) : cast(at(factor.elements), bf16);
+  const Tile elements = factor.isPacked ? unpacked(at, factor.elements, factor.axis) : cast(at(factor.elements), bf16);
   if (!factor.scales)
     return elements;
   return at(elements) * at(repeated(at, scaleAsBf16(at, *factor.scales), factor.axis, factor.length));
@@ -151,6 +154,67 @@ Tile dot_scaled(At a, Scales scaleA, At b, Scales scaleB) {
   const Line at{a.loc};
   const auto factors = scaledFactors(a, scaleA, b, scaleB);
   return factors ? dot(at((*factors)[0]), at((*factors)[1])) : Call("dot_scaled", a.loc).poison();
+}
+
+// --- Pairs -----------------------------------------------------------------------------------------------------------
+
+/// The axis of a conversion of pairs. Reports an error and returns none if there is none, or if the rank is too large.
+static std::optional<size_t> pairsAxis(Call &call, mlir::Value value, int axis) {
+  const auto along = axisOf(call, value, axis);
+  if (along && shapeOf(value).size() > 4)
+    return call.expected() << "a tile of rank 1 to 4, but got " << describe(value);
+  return along;
+}
+
+Tile unpack(At x, Type type, int axis) {
+  Call call("unpack", x.loc);
+  const mlir::Value value = call.value(x);
+  const auto along = value ? pairsAxis(call, value, axis) : std::nullopt;
+  if (!along)
+    return call.poison();
+  if (!isPair(elementOf(value)))
+    return call.expected() << "a tile of f4e2m1x2, but got " << describe(value) << "; use bitcast()";
+  if (!isFloat(type) || !hasArithmetic(type))
+    return call.expected() << "a float type with arithmetic, but got " << nameOf(type);
+  const Line at{x.loc};
+  return cast(at(unpacked(at, call.result(value), *along)), type);
+}
+
+/// The code of the nearest 4-bit float of each f32 or f64, an i32: a sign, and the number of floats from 0 on. These
+/// are ½ apart below 2, 1 below 4, and 2 from there on. Adding 2^23 (2^52 in f64) rounds a multiple of these distances.
+static Tile codeOf(const Line &at, const Tile &x) {
+  const bool isDouble = x.type(at.loc) == f64;
+  const double unit = isDouble ? 0x1p52 : 0x1p23;
+  const Type word = isDouble ? i64 : i32;
+  const Tile size = min(at(abs(at(x))), at(6.0)); // also of NaN
+  const Tile isLow = at(size) < at(2.0), isMiddle = at(size) < at(4.0);
+  const Tile high = where(at(isMiddle), at(full(x.type(at.loc), {}, at(1.0), at.loc)), at(0.5));
+  const Tile steps = where(at(isLow), at(2.0), at(high)), before = where(at(isMiddle), at(2), at(4));
+  const Tile rounded = bitcast(at(at(at(size) * at(steps)) + at(unit)), word);
+  const Tile code = at(at(cast(at(rounded), i32)) & at(7)) + at(where(at(isLow), at(0), at(before)));
+  const Tile isNegative = at(at(bitcast(at(x), word)) < at(0)) & at(at(x) == at(x));
+  return at(code) | at(where(at(isNegative), at(8), at(0)));
+}
+
+Tile pack(At x, int axis) {
+  Call call("pack", x.loc);
+  const mlir::Value value = call.value(x);
+  const auto along = value ? pairsAxis(call, value, axis) : std::nullopt;
+  if (!along)
+    return call.poison();
+  const Type from = elementOf(value);
+  Shape shape = shapeOf(value), first(shape.size(), 0), second = first, steps(shape.size(), 1);
+  if (!isFloat(from) || !hasArithmetic(from))
+    return call.expected() << "floats with arithmetic, but got " << describe(value);
+  if (shape[*along] % 2 != 0)
+    return call.expected() << "an even extent along axis " << *along << ", but got " << describe(value);
+  shape[*along] /= 2;
+  second[*along] = 1;
+  steps[*along] = 2;
+  const Line at{x.loc};
+  const Tile codes = codeOf(at, call.result(call.cast(value, from == f64 ? f64 : f32)));
+  const Tile low = extract(at(codes), first, shape, steps), high = extract(at(codes), second, shape, steps);
+  return bitcast(at(cast(at(at(low) | at(at(high) << at(4))), u8)), f4e2m1x2);
 }
 
 } // namespace kiln

@@ -1,4 +1,5 @@
-// Matrix products with block scales: 16 or 32 elements share a scale (OCP Microscaling Formats, MX, and NVFP4).
+// Matrix products with block scales: 16 or 32 elements share a scale (OCP Microscaling Formats, MX, and NVFP4). Floats
+// of 4 bits, which lie in pairs.
 
 #pragma once
 
@@ -20,14 +21,22 @@ private:
 };
 
 /// (scaled a) · (scaled b) + acc, in f32; the rank is 2 to 4, like `tl.dot_scaled`.
-/// - Operands: a is (…, M, K) and b (…, K, N). With scales, each is of type f8e4m3, f8e5m2 or u8.
-/// - A u8 holds two 4-bit floats (e2m1) along K, the first in its low half; such an operand has extent K / 2.
+/// - Operands: a is (…, M, K) and b (…, K, N). With scales, each is of type f8e4m3, f8e5m2 or f4e2m1x2, or of u8 with
+///   the bytes of f4e2m1x2.
+/// - An f4e2m1x2 is two 4-bit floats (e2m1) along K, the first in its low half; such an operand has extent K / 2.
 /// - Scales: (…, M, K / L) and (…, K / L, N), where L, the number of elements that share a scale, is 16 or 32.
-/// - A u8 scale s means 2^(s − 127); 255 is NaN. An f8e4m3 scale means its value, as in NVFP4.
+/// - Scales are f8e8m0, or u8 with its bytes: s means 2^(s − 127), and 255 NaN. An f8e4m3 scale means its value, as in
+///   NVFP4.
 /// - One operand may have no scales, `{}`; it is of type f8e4m3, f8e5m2 or bf16.
 /// - An element times its scale is rounded to bf16.
 Tile dot_scaled(At a, Scales scaleA, At b, Scales scaleB, At acc);
 /// The product with an accumulator of zeros.
 Tile dot_scaled(At a, Scales scaleA, At b, Scales scaleB);
+
+/// Floats as pairs of 4-bit floats (f4e2m1x2), of half the extent along `axis`: neighbours share a byte, the first in
+/// its low half. Rounds to nearest even; numbers beyond ±6, and infinities, become ±6, and NaN 6. The rank is 1 to 4.
+Tile pack(At x, int axis = -1);
+/// The numbers of pairs (f4e2m1x2) in a float type: twice as many along `axis`. The rank is 1 to 4.
+Tile unpack(At x, Type type, int axis = -1);
 
 } // namespace kiln

@@ -26,7 +26,7 @@ static Tile scanBy(const char *name, tile::ReduceKind kind, const At &x, int axi
   Call call(name, x.loc);
   mlir::Value value = call.value(x);
   const auto at = value ? axisOf(call, value, axis) : std::nullopt;
-  if (!at)
+  if (!at || !checkArithmetic(call, value))
     return call.poison();
   const Type from = elementOf(value);
   const bool isTotal = kind == ReduceKind::Sum || kind == ReduceKind::Product;

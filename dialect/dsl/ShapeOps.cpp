@@ -53,7 +53,9 @@ Tile full(Type type, TileExtents shape, At value, Loc loc) {
   mlir::Value scalar = call.value(value);
   if (scalar && !shapeOf(scalar).empty())
     return call.expected() << "a number or a scalar to fill with, but got " << describe(scalar) << "; use broadcast()";
-  return scalar ? call.result(call.broadcast(call.cast(scalar, type), shape)) : call.poison();
+  if (!scalar || !checkCast(call, scalar, type))
+    return call.poison();
+  return call.result(call.broadcast(call.cast(scalar, type), shape));
 }
 
 Tile constant(Type type, TileExtents shape, const std::vector<double> &numbers, Loc loc) {
@@ -287,6 +289,8 @@ static Tile reduce(const char *name, tile::ReduceKind kind, const At &x, const A
     call.expected() << "a tile of rank 1 or more, but got " << describeTile(value);
     return call.poison();
   }
+  if (!checkArithmetic(call, value))
+    return call.poison();
   if (isBitwise(kind) && isFloat(elementOf(value))) {
     call.expected() << "integers or booleans, but got " << describe(value) << "; use bitcast()";
     return call.poison();
@@ -324,7 +328,9 @@ static std::optional<Type> checkFactors(Call &call, mlir::Value a, mlir::Value b
                            << "; use broadcast()";
   if (left[rank - 1] != right[rank - 2])
     return call.expected() << "inner extents to match, but got " << textOf(left) << " and " << textOf(right);
-  const auto isByte = [](mlir::Value x) { return tile::isByteFloat(getElementTypeOrSelf(x.getType())); };
+  const auto isByte = [](mlir::Value x) {
+    return isFloat(elementOf(x)) && bytesOf(elementOf(x)) == 1 && elementOf(x) != f8e8m0;
+  };
   const auto isByteInteger = [](mlir::Value x) { return elementOf(x) == i8 || elementOf(x) == u8; };
   if (elementOf(a) != elementOf(b) && !(isByte(a) && isByte(b)) && !(isByteInteger(a) && isByteInteger(b)))
     return call.expected() << "operands of one type, but got " << nameOf(elementOf(a)) << " and "

@@ -16,7 +16,7 @@ static std::array<Tile, 2> ordered(const char *name, const At &x, std::optional<
   Call call(name, x.loc);
   mlir::Value value = call.value(x);
   const auto at = value ? axisOf(call, value, axis) : std::nullopt;
-  if (!at)
+  if (!at || !checkArithmetic(call, value))
     return {call.poison(), call.poison()};
   Shape shape = shapeOf(value);
   if (count && (*count < 1 || *count > shape[*at])) {
@@ -42,7 +42,7 @@ static mlir::Value wholeNumbers(Call &call, const At &operand, const char *what)
   if (!value)
     return {};
   const Type type = elementOf(value);
-  if (isFloat(type) || shapeOf(value).empty())
+  if (isFloat(type) || isPair(type) || shapeOf(value).empty())
     return call.expected() << what << ", but got " << describe(value);
   return call.cast(value, bytesOf(type) > 4 ? i64 : i32);
 }

@@ -116,17 +116,20 @@ mlir::Value Tracer::held(const Tile &tile) {
 
 kiln::Type Tracer::elementOf(mlir::Value value) const {
   const auto type = static_cast<kiln::Type>(*tile::typeNumber(getElementTypeOrSelf(value.getType())));
-  return unsignedValues.contains(value) ? unsignedOf(type) : type;
+  const auto other = otherTypes.find(value);
+  return other == otherTypes.end() ? type : other->second;
 }
 
 void Tracer::noteResults(Operation *op) {
-  if (unsignedValues.empty())
+  if (otherTypes.empty())
     return;
   for (mlir::Value operand : op->getOperands())
-    if (unsignedValues.contains(operand))
+    if (const auto other = otherTypes.find(operand); other != otherTypes.end()) {
+      const kiln::Type type = other->second;
       for (mlir::Value result : op->getResults())
         if (getElementTypeOrSelf(result.getType()) == getElementTypeOrSelf(operand.getType()))
-          unsignedValues.insert(result);
+          otherTypes[result] = type;
+    }
 }
 
 void Tracer::rebind(Tile &tile, mlir::Value value) { tile.value = value.getAsOpaquePointer(); }

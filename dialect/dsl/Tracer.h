@@ -86,7 +86,7 @@ struct Outcome {
   struct Change {
     size_t position; // of a cell that holds a result
     mlir::Type type;
-    bool isUnsigned;
+    Type element;
   };
   std::vector<Change> changed;
   bool leaves[3] = {};     // possible kinds of early exit, as further results say
@@ -181,18 +181,19 @@ public:
   /// Replaces values in all live cells: a key of `map` becomes its value.
   void replaceInCells(const llvm::DenseMap<mlir::Value, mlir::Value> &map);
 
-  // Element types. MLIR integers are signless; the set `unsignedValues` has the unsigned values.
+  // Element types. Several may be one in MLIR, whose integers are signless; `otherTypes` has those of values that are
+  // not the first of them.
   Type elementOf(mlir::Value value) const;
   /// Records the element type of a value.
   void note(mlir::Value value, Type type) {
-    if (isUnsigned(type))
-      unsignedValues.insert(value);
+    if (isUnsigned(type) || isPair(type))
+      otherTypes[value] = type;
     else
-      unsignedValues.erase(value);
+      otherTypes.erase(value);
   }
   /// Gives `to` the element type of `from`.
   void noteLike(mlir::Value to, mlir::Value from) { note(to, elementOf(from)); }
-  /// Marks the results of an operation as unsigned if an operand of that integer type is.
+  /// Gives the results of an operation the element type of an operand that is one with theirs in MLIR.
   void noteResults(mlir::Operation *op);
 
   // Bodies.
@@ -282,7 +283,7 @@ private:
   std::optional<Loc> thrownOutOf;
   llvm::DenseMap<mlir::Value, Effects> effects; // of expressions, by their values
   llvm::DenseMap<mlir::Value, Literal> numbers; // C++ numbers that became tiles, by their values
-  llvm::DenseSet<mlir::Value> unsignedValues;   // values with unsigned elements
+  llvm::DenseMap<mlir::Value, kiln::Type> otherTypes;
   int64_t calls = 0;
   const char *stack = nullptr; // stack address of the call of the kernel
   bool failed = false;
@@ -384,6 +385,10 @@ struct Operands {
 };
 Operands unify(Call &call, llvm::ArrayRef<const At *> operands);
 
+/// Reports an error unless the language computes with the value's type.
+bool checkArithmetic(Call &call, mlir::Value value);
+/// Reports an error unless the value can be converted to `type`.
+bool checkCast(Call &call, mlir::Value value, Type type);
 /// The shape that operands of these shapes broadcast to; nothing if they do not broadcast.
 std::optional<Shape> broadcastShape(const Shape &a, const Shape &b);
 

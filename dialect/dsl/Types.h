@@ -26,7 +26,7 @@ inline constexpr Type everyType[] = {
 
 /// The properties of a type, from ElementTypes.def.
 struct TypeInfo {
-  enum Kind { boolean, signedInteger, unsignedInteger, floating };
+  enum Kind { boolean, signedInteger, unsignedInteger, floating, pairs };
   const char *spelling; // in messages, flags and files: `f32`, `boolean`
   int64_t bytes;        // of one element in memory
   Kind kind;
@@ -43,6 +43,9 @@ const TypeInfo &infoOf(Type type);
 inline int64_t bytesOf(Type type) { return infoOf(type).bytes; }
 inline const char *nameOf(Type type) { return infoOf(type).spelling; }
 inline bool isFloat(Type type) { return infoOf(type).kind == TypeInfo::floating; }
+inline bool isPair(Type type) { return infoOf(type).kind == TypeInfo::pairs; }
+/// Whether the language computes with the type. Scales and pairs are only moved and converted.
+inline bool hasArithmetic(Type type) { return type != f8e8m0 && !isPair(type); }
 inline bool isUnsigned(Type type) { return infoOf(type).kind == TypeInfo::unsignedInteger; }
 inline bool isInteger(Type type) { return isUnsigned(type) || infoOf(type).kind == TypeInfo::signedInteger; }
 /// The unsigned type with as many bytes as a signed one.

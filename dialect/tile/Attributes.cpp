@@ -93,7 +93,7 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name == factorsName) {
     const auto isByte = [](Attribute each) {
       const auto type = dyn_cast<TypeAttr>(each);
-      return type && isByteFloat(type.getValue());
+      return type && isByteFloat(type.getValue()) && !isScale(type.getValue());
     };
     const bool multiplies = isa<DotOp>(op) || what == "simt.mma";
     return expect(multiplies && array && array.size() == 2 && llvm::all_of(array, isByte),

@@ -23,18 +23,6 @@ static Attribute constantOf(Type type, Attribute value) {
   return value;
 }
 
-/// The nearest 8-bit float; numbers beyond the largest one and infinities saturate.
-static Attribute roundToByte(APFloat value, FloatType to) {
-  const APFloat largest = APFloat::getLargest(to.getFloatSemantics(), value.isNegative());
-  APFloat limit = largest;
-  bool inexact;
-  limit.convert(value.getSemantics(), APFloat::rmNearestTiesToEven, &inexact);
-  if (!value.isNaN() && abs(value) >= abs(limit))
-    return FloatAttr::get(to, largest);
-  value.convert(to.getFloatSemantics(), APFloat::rmNearestTiesToEven, &inexact);
-  return FloatAttr::get(to, value);
-}
-
 /// `isUnsigned`: of an unsigned type.
 static Attribute castInteger(const APInt &value, bool isUnsigned, Type to) {
   if (auto type = dyn_cast<IntegerType>(to)) {
@@ -42,10 +30,10 @@ static Attribute castInteger(const APInt &value, bool isUnsigned, Type to) {
       return IntegerAttr::get(type, APInt(1, !value.isZero()));
     return IntegerAttr::get(type, isUnsigned ? value.zextOrTrunc(type.getWidth()) : value.sextOrTrunc(type.getWidth()));
   }
-  if (isByteFloat(to)) { // f64 contains all integers that do not saturate
-    APFloat wide(APFloat::IEEEdouble());
+  if (isByteFloat(to)) {
+    APFloat wide(APFloat::IEEEquad()); // contains all integers
     wide.convertFromAPInt(value, /*IsSigned=*/!isUnsigned, APFloat::rmNearestTiesToEven);
-    return roundToByte(wide, cast<FloatType>(to));
+    return FloatAttr::get(to, roundToByte(wide, cast<FloatType>(to)));
   }
   APFloat result(cast<FloatType>(to).getFloatSemantics());
   result.convertFromAPInt(value, /*IsSigned=*/!isUnsigned, APFloat::rmNearestTiesToEven);
@@ -55,7 +43,7 @@ static Attribute castInteger(const APInt &value, bool isUnsigned, Type to) {
 static Attribute castFloat(APFloat value, bool isUnsigned, Type to) {
   bool inexact;
   if (isByteFloat(to))
-    return roundToByte(value, cast<FloatType>(to));
+    return FloatAttr::get(to, roundToByte(value, cast<FloatType>(to)));
   if (isa<FloatType>(to)) {
     value.convert(cast<FloatType>(to).getFloatSemantics(), APFloat::rmNearestTiesToEven, &inexact);
     return FloatAttr::get(to, value);
@@ -73,7 +61,11 @@ static int64_t precisionOf(Type type) { return cast<FloatType>(type).getFPMantis
 
 /// Whether every value of `from` is a value of `to`.
 static bool isExact(Type from, Type to) {
-  if (from == to || from.isInteger(1))
+  if (from == to)
+    return true;
+  if (isScale(to) || (isScale(from) && to.isF16())) // no 0; 2^127
+    return false;
+  if (from.isInteger(1))
     return true;
   if (isa<IntegerType>(from) && isa<IntegerType>(to))
     return from.getIntOrFloatBitWidth() <= to.getIntOrFloatBitWidth();

@@ -137,10 +137,11 @@ LogicalResult DotOp::verify() {
     return emitOpError("expected an accumulator of shape ")
            << shapeText(RankedTensorType::get(sums, acc.getElementType())) << ", but got " << shapeText(acc);
   Type operand = a.getElementType();
-  if (operand != b.getElementType() && !(isByteFloat(operand) && isByteFloat(b.getElementType())))
+  const auto isFactor = [](Type type) { return isByteFloat(type) && !isScale(type); };
+  if (operand != b.getElementType() && !(isFactor(operand) && isFactor(b.getElementType())))
     return emitOpError("expected operands of one element type, but got ") << operand << " and " << b.getElementType();
   if ((*this)->hasAttr(factorsName)) {
-    if ((operand.isInteger(8) || isByteFloat(operand)) && acc.getElementType().isF32())
+    if ((operand.isInteger(8) || isFactor(operand)) && acc.getElementType().isF32())
       return success();
     return emitOpError("expected bytes and sums of f32 with '")
            << factorsName << "', but got " << operand << " and " << acc.getElementType();

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -21,6 +22,11 @@ mlir::Type typeNumbered(mlir::MLIRContext *context, unsigned number);
 bool isNarrowFloat(mlir::Type type);
 /// An 8-bit float. No supported machine has arithmetic in it. Rounding to it saturates.
 bool isByteFloat(mlir::Type type);
+/// The 8-bit float of scales, the OCP's E8M0: 2^-127 to 2^127 and NaN, without a sign and without 0.
+bool isScale(mlir::Type type);
+/// The value as an 8-bit float: nearest even; numbers beyond the largest one and infinities saturate. A scale is the
+/// nearest power of two, the larger one of two; numbers below the smallest one saturate too, and negative ones are NaN.
+llvm::APFloat roundToByte(llvm::APFloat value, mlir::FloatType to);
 /// The attribute with the two 8-bit float types of a product's operands, which are bytes in the IR.
 inline constexpr llvm::StringLiteral factorsName = "tile.factors";
 

@@ -156,9 +156,23 @@ Value Emit::narrowToOdd(Value f64) {
   return bits(select(inexact, odd, word), builder.getF32Type());
 }
 
+/// A scale's byte is the exponent of an f32, except that 0 becomes a denormal and 255 NaN.
+static Value realOfScale(Emit &emit, Value byte) {
+  MLIRContext *context = byte.getContext();
+  Value word = emit.make<arith::ExtUIOp>(typeLike(byte.getType(), IntegerType::get(context, 32)), byte);
+  const auto constant = [&](int64_t value) { return emit.integer(word.getType(), value); };
+  Value isLeast = emit.compare(arith::CmpIPredicate::eq, word, constant(0));
+  Value isNaN = emit.compare(arith::CmpIPredicate::eq, word, constant(255));
+  Value bits = emit.make<arith::ShLIOp>(word, constant(23));
+  bits = emit.select(isLeast, constant(0x400000), emit.select(isNaN, constant(0x7FC00000), bits));
+  return emit.bits(bits, Float32Type::get(context));
+}
+
 /// By bits: f16 is e5m2 followed by eight zeros; e4m3 is shifted right by one more, apart from NaN and a bias smaller
 /// by 8.
 Value realOfByte(Emit &emit, Value word, Type element) {
+  if (tile::isScale(element))
+    return realOfScale(emit, word);
   MLIRContext *context = word.getContext();
   const bool isE5M2 = isa<Float8E5M2Type>(element);
   word = emit.make<arith::ExtUIOp>(typeLike(word.getType(), IntegerType::get(context, 16)), word);
@@ -177,8 +191,25 @@ Value realOfByte(Emit &emit, Value word, Type element) {
   return emit.select(isNaN, emit.real(scaled.getType(), std::numeric_limits<double>::quiet_NaN()), scaled);
 }
 
+/// The byte of an f32 as a scale: the nearest power of two, the larger one of two. Adding half an exponent carries;
+/// denormals from 2^-127 on have their tie at 1.5 · 2^-127.
+static Value toScale(Emit &emit, Value real) {
+  MLIRContext *context = real.getContext();
+  Value word = emit.bits(real, IntegerType::get(context, 32));
+  const auto constant = [&](int64_t value) { return emit.integer(word.getType(), value); };
+  Value size = emit.make<arith::AndIOp>(word, constant(INT32_MAX)); // of −0
+  Value carried = emit.make<arith::AddIOp>(size, constant(0x400000));
+  Value code = emit.make<arith::MinUIOp>(emit.make<arith::ShRUIOp>(carried, constant(23)), constant(254));
+  Value isLeast = emit.compare(arith::CmpIPredicate::ult, size, constant(0x600000));
+  Value isWrong = emit.compare(arith::CmpFPredicate::ULT, real, emit.real(real.getType(), 0)); // NaN or negative
+  code = emit.select(isWrong, constant(255), emit.select(isLeast, constant(0), code));
+  return emit.make<arith::TruncIOp>(typeLike(code.getType(), IntegerType::get(context, 8)), code);
+}
+
 /// Rounds an f32 to an 8-bit float, to nearest even; larger numbers saturate.
 static Value toByte(Emit &emit, Value real, Type element) {
+  if (tile::isScale(element))
+    return emit.bits(toScale(emit, real), element);
   MLIRContext *context = real.getContext();
   const bool isE5M2 = isa<Float8E5M2Type>(element);
   const int mantissa = isE5M2 ? 2 : 3, bias = isE5M2 ? 15 : 7, drop = 23 - mantissa;

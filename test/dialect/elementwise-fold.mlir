@@ -170,3 +170,33 @@ func.func @saturating_bytes(%z: tensor<4xi8>) -> (f8E4M3FN, f8E5M2, f8E4M3FN) {
   // CHECK: return %[[MOST]], %[[LEAST]], %[[MOST]]
   return %0, %1, %2 : f8E4M3FN, f8E5M2, f8E4M3FN
 }
+
+// A cast to a scale gives the nearest power of two. It has no zero, f16 has not all scales: such casts are not merged.
+// CHECK-LABEL: @scales
+func.func @scales(%s: f8E8M0FNU, %b: i1) -> (f8E8M0FNU, f8E8M0FNU, f8E8M0FNU, f8E8M0FNU, f32, f32, f32) {
+  %tie = arith.constant 1.500000e+00 : f32
+  %large = arith.constant 0x7F800000 : f32
+  %negative = arith.constant -1.000000e+00 : bf16
+  %most = arith.constant 6917529027641081855 : i64
+  // CHECK-DAG: %[[TWO:.*]] = arith.constant 2.000000e+00 : f8E8M0FNU
+  // CHECK-DAG: %[[MOST:.*]] = arith.constant 1.701410e+38 : f8E8M0FNU
+  // CHECK-DAG: %[[NAN:.*]] = arith.constant 0xFF : f8E8M0FNU
+  // CHECK-DAG: %[[BELOW:.*]] = arith.constant 4.611690e+18 : f8E8M0FNU
+  %0 = tile.cast %tie : f32 to f8E8M0FNU
+  %1 = tile.cast %large : f32 to f8E8M0FNU
+  %2 = tile.cast %negative : bf16 to f8E8M0FNU
+  %3 = tile.cast %most : i64 to f8E8M0FNU
+  // CHECK: %[[ONE:.*]] = tile.cast %{{.*}} : i1 to f8E8M0FNU
+  // CHECK: %[[REAL:.*]] = tile.cast %[[ONE]] : f8E8M0FNU to f32
+  %4 = tile.cast %b : i1 to f8E8M0FNU
+  %5 = tile.cast %4 : f8E8M0FNU to f32
+  // CHECK: %[[HALF:.*]] = tile.cast %{{.*}} : f8E8M0FNU to f16
+  // CHECK: %[[LIMITED:.*]] = tile.cast %[[HALF]] : f16 to f32
+  %6 = tile.cast %s : f8E8M0FNU to f16
+  %7 = tile.cast %6 : f16 to f32
+  // CHECK: %[[KEPT:.*]] = tile.cast %{{.*}} : f8E8M0FNU to f32
+  %8 = tile.cast %s : f8E8M0FNU to bf16
+  %9 = tile.cast %8 : bf16 to f32
+  // CHECK: return %[[TWO]], %[[MOST]], %[[NAN]], %[[BELOW]], %[[REAL]], %[[LIMITED]], %[[KEPT]]
+  return %0, %1, %2, %3, %5, %7, %9 : f8E8M0FNU, f8E8M0FNU, f8E8M0FNU, f8E8M0FNU, f32, f32, f32
+}

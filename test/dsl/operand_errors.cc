@@ -92,6 +92,82 @@ KILN_ERRORS(Numbers, FloatsOf8Bits, (View a), view(f8e4m3, {8})) {
   load(a, {0}, {4}) + zeros(f8e5m2, {4});
 }
 
+// Scales are moved and converted; f16 has not all of them.
+KILN_ERRORS(Numbers, Scales, (View a), view(f8e8m0, {8})) {
+  Tile s = load(a, {0}, {4}), e = zeros(f8e4m3, {4}), h = zeros(f16, {4});
+  // expected-error@+1 {{'+' expected a type with arithmetic, but got f8e8m0[4]; use cast()}}
+  s + s;
+  // expected-error@+1 {{'-' expected a type with arithmetic, but got f8e8m0[4]; use cast()}}
+  -s;
+  // expected-error@+1 {{'*' expected a type with arithmetic, but got f8e8m0[4]; use cast()}}
+  s * 2;
+  // expected-error@+1 {{'exp2' expected a type with arithmetic, but got f8e8m0[4]; use cast()}}
+  exp2(s);
+  // expected-error@+1 {{'<' expected a type with arithmetic, but got f8e8m0[4]; use cast()}}
+  s < 2;
+  // expected-error@+1 {{'reduce_max' expected a type with arithmetic, but got f8e8m0[4]; use cast()}}
+  reduce_max(s);
+  // expected-error@+1 {{'cumsum' expected a type with arithmetic, but got f8e8m0[4]; use cast()}}
+  cumsum(s);
+  // expected-error@+1 {{'sort' expected a type with arithmetic, but got f8e8m0[4]; use cast()}}
+  sort(s);
+  // expected-error@+1 {{'*' expected operands of one type, but got f8e8m0 and f16, which have no implicit}}
+  s *h;
+  // expected-error@+1 {{'where' expected operands of one type, but got f8e4m3 and f8e8m0, which have no implicit}}
+  where(e < 1, s, e);
+  // expected-error@+1 {{'dot' expected operands of one type, but got f8e4m3 and f8e8m0; use cast()}}
+  dot(zeros(f8e4m3, {8, 32}), zeros(f8e8m0, {32, 8}));
+  // expected-error@+1 {{'dot' expected operands of type f32, bf16, f16, f8e4m3, f8e5m2, f64 or i8 or u8,}}
+  dot(zeros(f8e8m0, {8, 32}), zeros(f8e8m0, {32, 8}));
+  // expected-error@+1 {{'load' expected padding zero on a view of f8e8m0, but got inf}}
+  load(a, {0}, {4}, Padding::inf);
+  store(a, {0}, where(isnan(s), cast(cast(s, f32) * 2.5f, f8e8m0), full(f8e8m0, {4}, -1)));
+}
+
+// Pairs are moved, packed and unpacked.
+KILN_ERRORS(Numbers, Pairs, (View a), view(f4e2m1x2, {8})) {
+  Tile p = load(a, {0}, {4}), n = zeros(u8, {4}), x = zeros(f32, {4});
+  // expected-error@+1 {{'+' expected a type with arithmetic, but got f4e2m1x2[4]; use unpack()}}
+  p + p;
+  // expected-error@+1 {{'+' expected operands of one type, but got f4e2m1x2 and f32, which have no implicit}}
+  p + x;
+  // expected-error@+1 {{'&' expected a type with arithmetic, but got f4e2m1x2[4]; use unpack()}}
+  p & p;
+  // expected-error@+1 {{'==' expected a type with arithmetic, but got f4e2m1x2[4]; use unpack()}}
+  p == p;
+  // expected-error@+1 {{'reduce_or' expected a type with arithmetic, but got f4e2m1x2[4]; use unpack()}}
+  reduce_or(p);
+  // expected-error@+1 {{'where' expected operands of one type, but got u8 and f4e2m1x2, which have no implicit}}
+  where(n < 1, p, n);
+  // expected-error@+1 {{'cast' expected types of single numbers, but got f4e2m1x2[4] to convert to f32; use unpack()}}
+  cast(p, f32);
+  // expected-error@+1 {{'cast' expected types of single numbers, but got f32[4] to convert to f4e2m1x2; use pack()}}
+  cast(x, f4e2m1x2, Rounding::down);
+  // expected-error@+1 {{'full' expected a number that fits f4e2m1x2, but got 1}}
+  full(f4e2m1x2, {4}, 1);
+  // expected-error@+1 {{'full' expected types of single numbers, but got i32 scalar to convert to f4e2m1x2; use pack}}
+  full(f4e2m1x2, {4}, cast(program_id(0), i32));
+  // expected-error@+1 {{'load' expected integers as subscripts, but got f4e2m1x2[4]}}
+  load(a, {p});
+  // expected-error@+1 {{'store' expected a tile of the view's type f4e2m1x2, but got u8[4]; use cast()}}
+  store(a, {0}, n);
+  // expected-error@+1 {{'dot' expected operands of one type, but got f4e2m1x2 and i8; use cast()}}
+  dot(zeros(f4e2m1x2, {8, 32}), zeros(i8, {32, 8}));
+  // expected-error@+1 {{'unpack' expected a tile of f4e2m1x2, but got u8[4]; use bitcast()}}
+  unpack(n, f32);
+  // expected-error@+1 {{'unpack' expected a float type with arithmetic, but got f8e8m0}}
+  unpack(p, f8e8m0);
+  // expected-error@+1 {{'unpack' expected a tile of rank 1 to 4, but got f4e2m1x2[1x1x1x1x4]}}
+  unpack(reshape(p, {1, 1, 1, 1, 4}), f32);
+  // expected-error@+1 {{'pack' expected floats with arithmetic, but got u8[4]}}
+  pack(n);
+  // expected-error@+1 {{'pack' expected an even extent along axis 0, but got f32[3]}}
+  pack(zeros(f32, {3}));
+  // expected-error@+1 {{'pack' expected an axis from -1 to 0, but got 1}}
+  pack(x, 1);
+  store(a, {0}, where(unpack(p, f32) < 1, zeros(f4e2m1x2, {8}), concat({pack(unpack(p, bf16)), bitcast(n, f4e2m1x2)})));
+}
+
 // Neither type has all numbers of the other, and f16 would make infinities of most of bf16's.
 KILN_ERRORS(Types, Bf16WithF16, (View), row) {
   Tile b = zeros(bf16, {4}), h = zeros(f16, {4}), x = zeros(f32, {4});
@@ -350,7 +426,7 @@ KILN_ERRORS(Dot, Bytes, (View), row) {
 KILN_ERRORS(Dot, Scaled, (View), row) {
   Tile x = zeros(f8e4m3, {8, 64}), y = zeros(f8e5m2, {64, 16}), s = zeros(u8, {8, 2}), t = zeros(u8, {2, 16});
   dot_scaled(x, s, y, t);
-  // expected-error@+1 {{'dot_scaled' expected factors of f8e4m3 or f8e5m2, or of u8 with two floats of 4 bits in}}
+  // expected-error@+1 {{'dot_scaled' expected factors of f8e4m3, f8e5m2 or f4e2m1x2, or of u8 with two}}
   dot_scaled(cast(x, f32), s, y, t);
   dot_scaled(x, {}, y, t);
   dot_scaled(x, s, cast(y, bf16), {});
@@ -361,9 +437,9 @@ KILN_ERRORS(Dot, Scaled, (View), row) {
   dot_scaled(x, s, zeros(u8, {32, 16}), {});
   // expected-error@+1 {{'dot_scaled' expected scales of at least one factor; use dot()}}
   dot_scaled(x, {}, y, {});
-  // expected-error@+1 {{'dot_scaled' expected factors of f8e4m3 or f8e5m2, or of u8 with two floats of 4 bits in}}
+  // expected-error@+1 {{'dot_scaled' expected factors of f8e4m3, f8e5m2 or f4e2m1x2, or of u8 with two}}
   dot_scaled(cast(x, bf16), s, y, t);
-  // expected-error@+1 {{'dot_scaled' expected scales of u8 or f8e4m3, but got i8[8x2]}}
+  // expected-error@+1 {{'dot_scaled' expected scales of f8e8m0, u8 or f8e4m3, but got i8[8x2]}}
   dot_scaled(x, cast(s, i8), y, t);
   // expected-error@+1 {{'dot_scaled' expected factors of rank 2 to 4, but got f8e4m3[64]}}
   dot_scaled(zeros(f8e4m3, {64}), s, y, t);

@@ -14,7 +14,7 @@ TEST(Types, NamesReadBack) {
     EXPECT_EQ(typeNamed(nameOf(type)), type);
   EXPECT_EQ(errorOf([] { typeNamed("float"); }),
             "unknown element type 'float'; did you mean 'f32'? (known: boolean, i8, u8, i16, u16, i32, u32, i64, u64, "
-            "f8e4m3, f8e5m2, bf16, f16, f32, f64)");
+            "f4e2m1x2, f8e4m3, f8e5m2, f8e8m0, bf16, f16, f32, f64)");
 }
 
 TEST(Types, BytesAreThoseOfMemory) {

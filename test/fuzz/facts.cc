@@ -74,7 +74,7 @@ Facts anything(Type type) {
 Facts wholeNumbers(double bound) { return {.bound = bound}; }
 
 Facts within(Type type, Facts facts) {
-  if (isUnsigned(type)) // negative values wrap to large ones
+  if (isUnsigned(type) || !hasArithmetic(type)) // negative values wrap to large ones, or are NaN
     return anything(type);
   if (isFloat(type) && bytesOf(type) == 1)
     facts.bound *= 1 + unitOf(type); // rounded values may exceed it by so much
@@ -189,6 +189,10 @@ std::optional<Facts> castOf(Type from, Type to, const Facts &facts) {
       return Facts{.bound = 1, .openZero = false};
     return within(to, {.bound = facts.bound}); // saturates, or wraps
   }
+  if (isPair(from) || isPair(to))
+    return {};
+  if (to == f8e8m0)
+    return facts.exact() ? std::optional(anything(to)) : std::nullopt;
   Facts result = facts;
   if (!isFloat(from))
     result.openZero = false;

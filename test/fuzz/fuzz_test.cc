@@ -136,6 +136,8 @@ TEST(Generate, DrawsTheWholeLanguage) {
                                     "atomic_load(",
                                     "atomic_store(",
                                     "bitcast(",
+                                    "pack(",
+                                    "unpack(",
                                     "softmax(",
                                     "atomic_compare_exchange(",
                                     "Order::acquire",

@@ -161,7 +161,7 @@ bool Generator::loadStatement() {
 }
 
 bool Generator::storeStatement() {
-  const auto value = find([](const Known &k) { return k.shape.size() <= 4; });
+  const auto value = find([](const Known &k) { return k.shape.size() <= 4; }, true);
   return value && store(*value);
 }
 

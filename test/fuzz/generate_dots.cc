@@ -119,9 +119,9 @@ Shape Generator::leadingExtents(int most) {
   return leading;
 }
 
-/// An operand with so many elements, `length` of which along `kAxis` share a scale, and the scales, of u8 or f8e4m3.
-/// Scales are ¼ to 2, or 2 to 16 so that 4-bit floats become integers. Its facts are those of elements times scales,
-/// which bf16 represents.
+/// An operand with so many elements, `length` of which along `kAxis` share a scale, and the scales, of u8, f8e8m0 or
+/// f8e4m3. Scales are ¼ to 2, or 2 to 16 so that 4-bit floats become integers. Its facts are those of elements times
+/// scales, which bf16 represents.
 std::array<Known, 2> Generator::scaledFactor(const Shape &leading, int64_t rows, int64_t columns, int kAxis,
                                              int64_t length) {
   const Type type = pick(std::vector<Type>{f8e4m3, f8e5m2, u8});
@@ -129,6 +129,10 @@ std::array<Known, 2> Generator::scaledFactor(const Shape &leading, int64_t rows,
     return joined(leading, kAxis == 0 ? rows / divisor : rows, kAxis == 1 ? columns / divisor : columns);
   };
   Known elements = type == u8 ? valueOf(u8, along(2)) : factor(type, along(1), nullptr, kAxis);
+  if (type == u8 && chance(50))
+    elements =
+        emit({.verb = Verb::bitcast, .type = f4e2m1x2, .shape = elements.shape, .operands = {elements.operand()}},
+             anything(f4e2m1x2));
   const Shape blocks = along(length);
   const int64_t least = chance(50) ? 1 : -2, steps = 3; // powers of two, from 2^least on
   const Known drawn = apply("$0 & $1", {valueOf(u8, blocks).operand(), Operand::number(steps)}, u8, blocks, {});
@@ -138,6 +142,9 @@ std::array<Known, 2> Generator::scaledFactor(const Shape &leading, int64_t rows,
     const Known bits = apply("$0 * $1", {exponent.operand(), Operand::number(int64_t(8))}, u8, blocks, anything(u8));
     scales = emit({.verb = Verb::bitcast, .type = f8e4m3, .shape = blocks, .operands = {bits.operand()}},
                   {.bound = std::exp2(least + steps), .whole = false});
+  } else if (chance(40)) {
+    scales = emit({.verb = Verb::bitcast, .type = f8e8m0, .shape = blocks, .operands = {scales.operand()}},
+                  anything(f8e8m0));
   }
   const double most = std::exp2(least + steps);
   const bool isWhole = least > 0 && (type == u8 || elements.facts.whole);

@@ -11,7 +11,7 @@ namespace kiln::fuzz {
 static constexpr int64_t margin = 128;
 
 static Facts factsOf(Type type, Buffer::Fill fill) {
-  if (type == boolean || isUnsigned(type) || fill == Buffer::Fill::wild)
+  if (type == boolean || isUnsigned(type) || !hasArithmetic(type) || fill == Buffer::Fill::wild)
     return anything(type);
   const double bound = fill == Buffer::Fill::small ? 4 : isFloat(type) ? 8 : 40;
   return {.bound = bound, .whole = !isFloat(type) || fill == Buffer::Fill::small};

@@ -78,7 +78,7 @@ bool Generator::chainStatement() {
 }
 
 bool Generator::moveStatement() {
-  const auto found = find([](const Known &k) { return !k.shape.empty() && k.shape.size() <= 3; });
+  const auto found = find([](const Known &k) { return !k.shape.empty() && k.shape.size() <= 3; }, true);
   if (!found)
     return false;
   const auto rank = static_cast<int>(found->shape.size());

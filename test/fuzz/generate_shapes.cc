@@ -8,7 +8,7 @@
 namespace kiln::fuzz {
 
 bool Generator::reshapeStatement() {
-  const auto found = find([](const Known &k) { return !k.shape.empty(); });
+  const auto found = find([](const Known &k) { return !k.shape.empty(); }, true);
   if (!found)
     return false;
   const int rank = static_cast<int>(found->shape.size());
@@ -124,9 +124,12 @@ bool Generator::scanStatement() {
 /// Elements by their positions, or counts of them by their values.
 bool Generator::lookUpStatement() {
   const bool counts = chance(40);
-  const auto found = find([&](const Known &k) {
-    return !k.shape.empty() && (!counts || (!isFloat(k.type) && k.facts.exact() && k.shape.size() <= 4));
-  });
+  const auto found = find(
+      [&](const Known &k) {
+        return !k.shape.empty() &&
+               (!counts || (!isFloat(k.type) && !isPair(k.type) && k.facts.exact() && k.shape.size() <= 4));
+      },
+      true);
   if (!found)
     return false;
   const auto rank = static_cast<int64_t>(found->shape.size());
@@ -161,6 +164,9 @@ bool Generator::viewBits(const Known &value) {
       return f8e5m2;
     case Type::u8:
       return f8e4m3;
+    case Type::f4e2m1x2:
+    case Type::f8e8m0:
+      return u8;
     case Type::f8e4m3:
       return i8;
     case Type::f8e5m2:
@@ -189,7 +195,9 @@ bool Generator::viewBits(const Known &value) {
       return type;
     }
   };
-  const Type type = chance(80) ? partner(value.type) : value.type;
+  const Type type = value.type == u8 && chance(40) ? (chance(50) ? f8e8m0 : f4e2m1x2)
+                    : chance(80)                   ? partner(value.type)
+                                                   : value.type;
   Facts facts = type == value.type ? value.facts : anything(type);
   facts.openZero = false;
   emit({.verb = Verb::bitcast, .type = type, .shape = value.shape, .operands = {value.operand()}}, facts);
@@ -213,15 +221,45 @@ bool Generator::roundStatement(const Known &value, Type type) {
   return true;
 }
 
+/// Numbers as pairs of 4-bit floats, or pairs as numbers. Machines agree on the sign of a packed zero.
+bool Generator::packStatement() {
+  const auto found = find(
+      [](const Known &k) {
+        const bool isNumber = isFloat(k.type) && hasArithmetic(k.type) && k.facts.exact() && !k.facts.openZero;
+        return !k.shape.empty() && k.shape.size() <= 4 && (isPair(k.type) ? countOf(k.shape) <= 1024 : isNumber);
+      },
+      true);
+  if (!found)
+    return false;
+  const auto axis = static_cast<int>(below(static_cast<int64_t>(found->shape.size())));
+  static const std::vector<Type> numbers = {bf16, f16, f32, f64, f8e4m3, f8e5m2};
+  const bool unpacks = isPair(found->type);
+  Op op{.verb = unpacks ? Verb::unpack : Verb::pack,
+        .type = unpacks ? pick(numbers) : f4e2m1x2,
+        .shape = found->shape,
+        .operands = {found->operand()},
+        .axes = {axis}};
+  if (!unpacks && op.shape[axis] % 2 != 0)
+    return false;
+  op.shape[axis] = unpacks ? op.shape[axis] * 2 : op.shape[axis] / 2;
+  emit(op, unpacks ? Facts{.bound = 6, .whole = false, .openZero = false} : anything(f4e2m1x2));
+  return true;
+}
+
 bool Generator::castStatement() {
+  if (chance(12))
+    return packStatement();
   static const std::vector<Type> all(std::begin(everyType), std::end(everyType));
   const Type type = chance(60) ? pick(types) : pick(all);
-  if (const auto bits = find([](const Known &k) {
-        return k.type != boolean && k.facts.exact() && (!isFloat(k.type) || (k.facts.bounded() && !k.facts.openZero));
-      });
+  if (const auto bits = find(
+          [](const Known &k) {
+            return k.type != boolean && k.facts.exact() &&
+                   (!isFloat(k.type) || (k.facts.bounded() && !k.facts.openZero));
+          },
+          true);
       bits && chance(20))
     return viewBits(*bits);
-  const auto found = find([&](const Known &k) { return k.type != type && castOf(k.type, type, k.facts); });
+  const auto found = find([&](const Known &k) { return k.type != type && castOf(k.type, type, k.facts); }, true);
   if (!found)
     return false;
   if (!chance(30) || !roundStatement(*found, type))

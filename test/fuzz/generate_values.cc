@@ -8,10 +8,10 @@
 
 namespace kiln::fuzz {
 
-std::optional<Known> Generator::find(const std::function<bool(const Known &)> &wanted) {
+std::optional<Known> Generator::find(const std::function<bool(const Known &)> &wanted, bool moves) {
   std::vector<Known> fitting;
   for (const Known &candidate : known)
-    if (wanted(candidate))
+    if ((moves || hasArithmetic(candidate.type)) && wanted(candidate))
       fitting.push_back(candidate);
   if (fitting.empty())
     return {};
@@ -36,6 +36,8 @@ Known Generator::scalar() {
 Operand Generator::literal(Type type) {
   if (type == boolean)
     return Operand::number(below(2));
+  if (isPair(type))
+    return Operand::number(int64_t(0));
   if (!isFloat(type))
     return Operand::number(isUnsigned(type) ? between(0, chance(80) ? 8 : 255)
                            : chance(80)     ? between(-4, 8)
@@ -85,7 +87,7 @@ Known Generator::cast(const Known &value, Type type) {
 
 /// A tile of numbers that nothing was read for.
 Known Generator::number(Type type, const Shape &shape) {
-  if (shape.size() == 1 && chance(60)) {
+  if (shape.size() == 1 && !isPair(type) && chance(60)) {
     Op op{.verb = Verb::iota, .type = chance(50) ? i32 : i64, .shape = shape};
     return cast(emit(op, wholeNumbers(static_cast<double>(shape[0]))), type);
   }
@@ -106,12 +108,12 @@ Known Generator::number(Type type, const Shape &shape) {
 
 Known Generator::valueOf(Type type, const Shape &shape, bool exact) {
   const auto found =
-      find([&](const Known &k) { return k.type == type && k.shape == shape && (!exact || k.facts.exact()); });
+      find([&](const Known &k) { return k.type == type && k.shape == shape && (!exact || k.facts.exact()); }, true);
   if (found && chance(80))
     return *found;
   if (chance(75))
     return load(type, shape);
-  const auto other = find([&](const Known &k) { return k.shape == shape && k.facts.exact(); });
+  const auto other = find([&](const Known &k) { return !isPair(type) && k.shape == shape && k.facts.exact(); });
   return other ? cast(*other, type) : number(type, shape);
 }
 

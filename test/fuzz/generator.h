@@ -116,7 +116,8 @@ private:
   // --- generate_values.cc
   /// A value in scope of that type and shape, or a new one; with `exact`, one on which machines agree.
   Known valueOf(Type type, const Shape &shape, bool exact = true);
-  std::optional<Known> find(const std::function<bool(const Known &)> &wanted);
+  /// A value in scope; with `moves`, perhaps one of a type without arithmetic.
+  std::optional<Known> find(const std::function<bool(const Known &)> &wanted, bool moves = false);
   Known scalar(); // an i64 scalar
   Known number(Type type, const Shape &shape);
   Operand literal(Type type);
@@ -139,6 +140,7 @@ private:
   bool scanStatement();
   bool lookUpStatement();
   bool viewBits(const Known &value);
+  bool packStatement();
   bool castStatement();
   bool roundStatement(const Known &value, Type type);
 

@@ -206,6 +206,10 @@ static std::string expression(const Op &op) {
     return fmt::format("roll({}, {}, {})", x, op.which, op.axes[0]);
   case Verb::bitcast:
     return fmt::format("bitcast({}, {})", x, nameOf(op.type));
+  case Verb::pack:
+    return fmt::format("pack({}, {})", x, op.axes[0]);
+  case Verb::unpack:
+    return fmt::format("unpack({}, {}, {})", x, nameOf(op.type), op.axes[0]);
   case Verb::extract:
   case Verb::split:
   case Verb::join:

@@ -57,6 +57,8 @@ enum class Verb {
   unsqueeze, // `axes` is the order, or the axis
   roll,      // `which` is by how much, axes[0] along what
   bitcast,
+  pack,       // along axes[0]
+  unpack,     // along axes[0]
   extract,    // from `begin` in `steps`
   split,      // the half of that number, `which`
   join,       // of two, along a new dimension

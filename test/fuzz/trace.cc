@@ -148,6 +148,10 @@ Tile Tracing::resultOf(const Op &op) const {
     return roll(x[0], op.which, op.axes[0]);
   case Verb::bitcast:
     return bitcast(x[0], op.type);
+  case Verb::pack:
+    return pack(x[0], op.axes[0]);
+  case Verb::unpack:
+    return unpack(x[0], op.type, op.axes[0]);
   case Verb::extract:
     return extract(x[0], op.begin, op.shape, op.steps);
   case Verb::split:

@@ -128,7 +128,9 @@ static std::string elementTypes() {
                          : type == f64    ? 52
                                           : 0;
     text += fmt::format("  {{'{}', {}, {}}}, /* {} */\n",
-                        info.kind == TypeInfo::floating        ? 'f'
+                        isPair(type)                           ? 'p'
+                        : type == f8e8m0                       ? 's'
+                        : info.kind == TypeInfo::floating      ? 'f'
                         : info.kind == TypeInfo::signedInteger ? 'i'
                                                                : 'u',
                         info.bytes, mantissa, info.spelling);

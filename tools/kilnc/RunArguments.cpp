@@ -163,12 +163,17 @@ static void fillWith(Tensor &tensor, const Fill &fill, uint32_t seed) {
   tensor.upload(bytes.data(), tensor.bytes());
 }
 
-/// Random numbers from -1 to 1; for integers and booleans, values of both signs that stay small in a sum.
+/// Random numbers from -1 to 1, or scales around 1; for integers and booleans, values of both signs that stay small in
+/// a sum.
 static Fill randomValues(Type type) {
+  if (type == f8e8m0)
+    return {Arg(0.125).as(type), Arg(8.0).as(type)};
   if (isFloat(type))
     return {Arg(-1.0).as(type), Arg(1.0).as(type)};
   if (type == boolean)
     return {Arg(0), Arg(2)}; // false and true
+  if (isPair(type))
+    return {Arg(-128).as(type), Arg(127).as(type)}; // bytes
   return isUnsigned(type) ? Fill{Arg(0).as(type), Arg(16).as(type)} : Fill{Arg(-8).as(type), Arg(8).as(type)};
 }
 
@@ -210,7 +215,7 @@ LaunchMemory::LaunchMemory(const std::shared_ptr<Device> &device, const Kernel &
     }
     if (const auto &fresh = arguments[i].fresh) {
       tensors[i] = Tensor(device, fresh->type, fresh->extents);
-      hasIntegers |= !isFloat(fresh->type) && !fresh->fill && arguments[i].output.empty();
+      hasIntegers |= !isFloat(fresh->type) && !isPair(fresh->type) && !fresh->fill && arguments[i].output.empty();
     } else {
       const NpyArray array = readNpy(arguments[i].file);
       tensors[i] = Tensor(device, array.type, array.extents);
@@ -227,10 +232,10 @@ LaunchMemory::LaunchMemory(const std::shared_ptr<Device> &device, const Kernel &
   for (size_t i = 0; i < arguments.size(); ++i)
     if (const auto &fresh = arguments[i].fresh) {
       const Type type = fresh->type;
-      const Fill fill = fresh->fill                    ? *fresh->fill
-                        : !arguments[i].output.empty() ? Fill{Arg(0).as(type), {}}
-                        : isFloat(type)                ? randomValues(type)
-                                                       : integersFor(uses[i], kernel, i, type, fresh->extents, quiet);
+      const Fill fill = fresh->fill                     ? *fresh->fill
+                        : !arguments[i].output.empty()  ? Fill{Arg(0).as(type), {}}
+                        : isFloat(type) || isPair(type) ? randomValues(type)
+                                                        : integersFor(uses[i], kernel, i, type, fresh->extents, quiet);
       fillWith(tensors[i], fill, static_cast<uint32_t>(i + 1));
     }
 }

@@ -38,11 +38,11 @@ enum : int {
 };
 
 static constexpr Coded types[] = {
-    {codeSigned, 8, i8},    {codeSigned, 16, i16},   {codeSigned, 32, i32},   {codeSigned, 64, i64},
-    {codeUnsigned, 8, u8},  {codeUnsigned, 16, u16}, {codeUnsigned, 32, u32}, {codeUnsigned, 64, u64},
-    {codeFloat, 16, f16},   {codeFloat, 32, f32},    {codeFloat, 64, f64},    {codeBfloat, 16, bf16},
-    {codeBool, 8, boolean}, {codeE4m3, 8, f8e4m3},   {codeE5m2, 8, f8e5m2},   {codeE8m0, 8, u8},
-    {codeE2m1, 4, u8, 2}, // which kernels read as bytes
+    {codeSigned, 8, i8},        {codeSigned, 16, i16},   {codeSigned, 32, i32},   {codeSigned, 64, i64},
+    {codeUnsigned, 8, u8},      {codeUnsigned, 16, u16}, {codeUnsigned, 32, u32}, {codeUnsigned, 64, u64},
+    {codeFloat, 16, f16},       {codeFloat, 32, f32},    {codeFloat, 64, f64},    {codeBfloat, 16, bf16},
+    {codeBool, 8, boolean},     {codeE4m3, 8, f8e4m3},   {codeE5m2, 8, f8e5m2},   {codeE8m0, 8, f8e8m0},
+    {codeE2m1, 4, f4e2m1x2, 2},
 };
 
 static Error wrong(const Place &place, const std::string &text) {

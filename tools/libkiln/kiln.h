@@ -44,8 +44,8 @@ const char *kiln_version(void);
 /* A tensor, field by field DLPack's DLTensor, so that a `DLTensor *` may be cast to a `kiln_tensor *`. Nothing of it
  * is kept when a call returns, except by a plan, whose memory must outlive the plan.
  *   device_type  1 the host, 2 CUDA, 3 pinned host memory, 13 CUDA's managed memory
- *   type_code    0 signed, 1 unsigned, 2 IEEE float, 4 bfloat, 6 bool, 10 float8_e4m3fn, 12 float8_e5m2; bytes (u8) for
- *                a kernel are 14 float8_e8m0fnu, and 17 float4_e2m1fn in pairs (4 bits, 2 lanes)
+ *   type_code    0 signed, 1 unsigned, 2 IEEE float, 4 bfloat, 6 bool, 10 float8_e4m3fn, 12 float8_e5m2,
+ *                14 float8_e8m0fnu, 17 float4_e2m1fn in pairs (4 bits, 2 lanes)
  *   strides      in elements; null: row-major without gaps
  * Ranks are 0 to 5; a tensor of rank 0 has shape {1} for a kernel. Extents of 0 are allowed, and data may be null then.
  * A tensor must lie where the device computes: on the host for "cpu" and "simulator:…", on GPU n for "cuda:n". */

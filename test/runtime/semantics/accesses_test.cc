@@ -251,9 +251,9 @@ struct Copy {
 
 Copy drawCopy(int number, int64_t programs, Numbers &numbers, Draw &draw) {
   Copy copy;
-  copy.type = copy.result = everyType[number % std::size(everyType)];
+  copy.type = copy.result = computedTypes[number % std::size(computedTypes)];
   if (draw.chance(20))
-    copy.result = everyType[draw.between(0, std::ssize(everyType) - 1)];
+    copy.result = computedTypes[draw.between(0, std::ssize(computedTypes) - 1)];
   if (draw.chance(50))
     copy.index = draw.chance(50) ? Shape{draw.pick({1, 5, 8, 17, 64})}
                                  : Shape{draw.pick({1, 2, 4, 8}), draw.pick({1, 3, 8, 33})};

@@ -106,7 +106,7 @@ Raw tieWords(Type from) {
         result.push_back(end + step);
         result.push_back(rawOfReal(from, toDouble(from, end) + static_cast<double>(step) / 2));
       }
-  for (const Type to : everyFloat)
+  for (const Type to : castFloats)
     if (bytesOf(to) < bytesOf(from))
       for (int i = 0; i < 2000; ++i) { // a number of the narrower type, half a step on, and its neighbours
         const uint64_t word = random() & ((1ull << (bytesOf(to) * 8)) - 1);
@@ -122,11 +122,11 @@ Raw tieWords(Type from) {
 
 // Every word of the 8-bit types, and of the floats of 16 bits, to every type.
 TEST_P(Casts, AreRightForEveryNarrowWord) {
-  for (const Type from : {boolean, i8, u8, f8e4m3, f8e5m2, bf16, f16}) {
+  for (const Type from : {boolean, i8, u8, f8e4m3, f8e5m2, f8e8m0, bf16, f16}) {
     Raw source(from == boolean ? 2 : 1ll << (8 * bytesOf(from)));
     for (size_t i = 0; i < source.size(); ++i)
       source[i] = i;
-    for (const Type to : everyType)
+    for (const Type to : castTypes)
       check(from, to, source);
   }
 }
@@ -134,7 +134,7 @@ TEST_P(Casts, AreRightForEveryNarrowWord) {
 // Ties, their neighbours, ends of ranges, NaN and infinities of the wide types to every type.
 TEST_P(Casts, RoundOnceAndSaturate) {
   for (const Type from : {i16, u16, i32, u32, i64, u64, f32, f64})
-    for (const Type to : everyType)
+    for (const Type to : castTypes)
       check(from, to, tieWords(from));
 }
 
@@ -145,7 +145,7 @@ TEST_P(Casts, RoundEveryUpperHalf) {
   for (const uint64_t lower : {0x0000, 0x0001, 0x7FFF, 0x8000, 0x8001, 0xFFFF})
     for (uint64_t upper = 0; upper <= 0xFFFF; ++upper)
       source.push_back(upper << 16 | lower);
-  for (const Type to : {f8e4m3, f8e5m2, bf16})
+  for (const Type to : {f8e4m3, f8e5m2, f8e8m0, bf16})
     check(f32, to, source);
 }
 
@@ -211,7 +211,7 @@ uint64_t signBit(Type type) { return uint64_t{1} << (bytesOf(type) * 8 - 1); }
 
 /// The word of the largest number of a float type that is not above `size`, which is not negative. It may be infinity.
 uint64_t wordBelow(Type type, long double size) {
-  uint64_t low = 0, high = type == f8e4m3 ? 0x7E : rawOfReal(type, type == f8e5m2 ? 57344. : INFINITY);
+  uint64_t low = 0, high = rawOfReal(type, INFINITY);
   while (low < high) { // words count up with their numbers
     const uint64_t middle = low + (high - low + 1) / 2;
     if (static_cast<long double>(toDouble(type, middle)) <= size)
@@ -222,8 +222,10 @@ uint64_t wordBelow(Type type, long double size) {
   return low;
 }
 
-/// A number as converted to `to`: 8-bit floats saturate.
+/// A number as converted to `to`: 8-bit floats saturate, and scales have no negative numbers.
 long double within(Type to, long double value) {
+  if (to == f8e8m0)
+    return value < 0 ? NAN : std::clamp(value, 0x1p-127L, 0x1p127L);
   const long double largest = bytesOf(to) > 1 ? INFINITY : to == f8e4m3 ? 448 : 57344;
   return std::clamp(value, -largest, largest);
 }
@@ -241,6 +243,8 @@ uint64_t expectedTowards(Type from, Type to, uint64_t raw, Rounding rounding) {
   if (!isFloat(to) || rounding == Rounding::nearest || from == to || std::isnan(real))
     return expected(from, to, raw);
   const long double value = within(to, real), size = std::abs(value);
+  if (std::isnan(value))
+    return expected(from, to, raw);
   const uint64_t low = wordBelow(to, size);
   const bool isInexact = static_cast<long double>(toDouble(to, low)) != size, isNegative = std::signbit(value);
   const bool grows = isInexact && rounding == (isNegative ? Rounding::down : Rounding::up);
@@ -259,8 +263,8 @@ Raw someTieWords(Type from, size_t count) {
 
 // Every direction, from and to every type, at special numbers, at ties and around them.
 TEST_P(Casts, RoundInTheGivenDirection) {
-  for (const Type from : everyType)
-    for (const Type to : everyType) {
+  for (const Type from : castTypes)
+    for (const Type to : castTypes) {
       const Raw source = someTieWords(from, isFloat(to) && to != from ? 1500 : 200);
       const auto count = static_cast<int64_t>(source.size());
       const Tensor x = tensor(from, {count}, source), y(device, to, {4, count});
@@ -296,20 +300,20 @@ uint64_t chanceOf(Type to, long double size) {
 
 uint64_t expectedByChance(Type from, Type to, uint64_t raw, uint32_t bits) {
   const double real = toDouble(from, raw);
-  if (std::isnan(real) || from == to)
-    return expected(from, to, raw);
   const long double value = within(to, real), size = std::abs(value);
+  if (std::isnan(value) || from == to)
+    return expected(from, to, raw);
   return (wordBelow(to, size) + (bits < chanceOf(to, size))) | (std::signbit(value) ? signBit(to) : 0);
 }
 
 // Random bits just below the number's fraction round it away from zero; bits from the fraction on, towards zero.
 TEST_P(Casts, RoundByChance) {
-  for (const Type from : everyFloat)
-    for (const Type to : everyFloat) {
+  for (const Type from : castFloats)
+    for (const Type to : castFloats) {
       Raw source, bits;
       for (const uint64_t word : someTieWords(from, 700)) {
-        const double value = toDouble(from, word);
-        const uint64_t chance = std::isnan(value) ? 0 : chanceOf(to, std::abs(within(to, value)));
+        const long double value = within(to, toDouble(from, word));
+        const uint64_t chance = std::isnan(value) ? 0 : chanceOf(to, std::abs(value));
         for (const uint64_t number : {chance - 1, chance, uint64_t{0}, uint64_t{0xFFFFFFFF}, chance / 2}) {
           source.push_back(word);
           bits.push_back(number & 0xFFFFFFFF);

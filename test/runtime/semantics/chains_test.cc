@@ -270,7 +270,7 @@ struct Case {
 
 Case::Case(int number) {
   Draw draw(number * 7919 + 11);
-  type = everyType[number % std::size(everyType)];
+  type = computedTypes[number % std::size(computedTypes)];
   form = static_cast<Form>(draw.between(0, forms - 1));
   tile = draw.shape(maxElements / 2);
   if ((form == largest && (tile.size() == 5 || type == boolean)) || (form == truth && type == boolean) ||

@@ -34,7 +34,7 @@ const Kernel printRowKernel = kernel("print_row", printRow, extentField());
 
 // Every type at every extent, a line for each program; a bool is 0 or 1.
 TEST_P(Console, PrintsEveryElementOfEveryType) {
-  for (const Type type : everyType)
+  for (const Type type : castTypes)
     for (const int64_t extent : extents) {
       Raw raw(2 * extent);
       std::string want;
@@ -43,6 +43,7 @@ TEST_P(Console, PrintsEveryElementOfEveryType) {
         for (int64_t i = 0; i < extent; ++i) {
           const int small = static_cast<int>((i + row) % 9) - 4, any = static_cast<int>((i + row) % 100);
           const int number = type == boolean      ? static_cast<int>(i % 2)
+                             : type == f8e8m0     ? 1 << (i + row) % 9
                              : isUnsigned(type)   ? any + 156 // above the largest i8
                              : bytesOf(type) == 1 ? (isFloat(type) ? small : any - 50)
                                                   : any - 50;
@@ -54,6 +55,12 @@ TEST_P(Console, PrintsEveryElementOfEveryType) {
       EXPECT_EQ(printed(printRowKernel, {tensor(type, {2, extent}, raw).ref()}, extentText(extent), 2), want)
           << nameOf(type);
     }
+}
+
+// Both numbers of a pair, the one in the low half first.
+TEST_P(Console, PrintsPairs) {
+  EXPECT_EQ(printed(printRowKernel, {tensor(f4e2m1x2, {1, 3}, {0x21, 0x7f, 0x80}).ref()}, extentText(3), 1),
+            "program 0: row = [(0.5, 1), (-6, 6), (0, -0)]\n");
 }
 
 void printShapes(View x, Tile n) {

@@ -34,7 +34,7 @@ void whole(View out, ExtentConfig cfg) {
 const Kernel wholeKernel = kernel("whole", whole, extentField());
 
 TEST_P(Constants, OfEveryTypeAndExtent) {
-  for (const Type type : everyType)
+  for (const Type type : castTypes)
     for (const int64_t extent : extents) {
       const Tensor out(device, type, {extent});
       launch(wholeKernel, {out.ref()}, extentText(extent));

@@ -249,7 +249,7 @@ const struct Fold {
 };
 constexpr int rows = std::size(folds);
 static_assert(rows % 2 != 0 && rows % 3 != 0); // each row meets both GPUs, and has cases at every turn
-constexpr int cases = rows * std::size(everyType);
+constexpr int cases = rows * std::size(computedTypes);
 
 /// More arithmetic than is repeated for each reader: eight steps x ← (x xor k) + x.
 Tile mixed(Tile t) {
@@ -322,7 +322,7 @@ uint64_t wordFor(const Fold &fold, Type type, int nans, Draw &draw) {
 Case::Case(int number) : fold(&folds[number % rows]) {
   Draw draw(number * 7919 + 5);
   std::vector<Type> types; // each row has each of its types in turn, on either GPU
-  for (const Type each : everyType)
+  for (const Type each : computedTypes)
     if (takes(fold->types, each))
       types.push_back(each);
   const size_t turn = number / rows;

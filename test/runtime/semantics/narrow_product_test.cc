@@ -121,11 +121,13 @@ double realOfHalfByte(uint64_t code) {
 }
 
 /// The types of an operand's elements and scales, and the number of elements that share a scale, 0 without scales. As
-/// elements, u8 is two 4-bit floats; as scales, powers of two.
+/// elements, f4e2m1x2 and u8 are two 4-bit floats; as scales, f8e8m0 and u8 are powers of two.
 struct ScaledKind {
   Type elements = f8e4m3, scales = u8;
   int64_t length = 32;
 };
+
+bool isPacked(Type type) { return type == f4e2m1x2 || type == u8; }
 
 /// Random elements, K of them in a row of the left operand or a column of the right one, and their products with the
 /// scales.
@@ -150,7 +152,7 @@ protected:
     const int64_t length = kind.length ? kind.length : K; // one scale that nobody reads
     ScaledFactor made;
     made.numbers.resize(batch * rows * columns);
-    made.elements.resize(made.numbers.size() / (type == u8 ? 2 : 1));
+    made.elements.resize(made.numbers.size() / (isPacked(type) ? 2 : 1));
     made.scales.resize(made.numbers.size() / length);
     for (int64_t b = 0; b < batch; ++b)
       for (int64_t r = 0; r < rows; ++r)
@@ -161,9 +163,9 @@ protected:
           };
           uint64_t &scale = made.scales[placeOf(length)];
           if (k % length == 0)
-            scale = kind.scales == u8 ? 110 + random() % 35 : finite(kind.scales);
+            scale = kind.scales == f8e4m3 ? finite(f8e4m3) : 110 + random() % 35;
           double number;
-          if (type == u8) {
+          if (isPacked(type)) {
             const uint64_t code = random() & 15;
             made.elements[placeOf(2)] |= code << (k % 2 * 4);
             number = realOfHalfByte(code);
@@ -178,7 +180,7 @@ protected:
         }
     return made;
   }
-  static int64_t stored(Type type, int64_t K) { return type == u8 ? K / 2 : K; }
+  static int64_t stored(Type type, int64_t K) { return isPacked(type) ? K / 2 : K; }
 
   std::mt19937 random{7};
 
@@ -196,7 +198,7 @@ protected:
                  c = tensor(f32, {batch, M, N}, Raw(batch * M * N, 0));
     launch(scaledKernel, {x.ref(), sx.ref(), y.ref(), sy.ref(), c.ref()},
            fmt::format("form={},packedA={:d},packedB={:d},batched={:d},sum={:d},lengthA={},lengthB={}", form,
-                       left.elements == u8, right.elements == u8, batched, sum, left.length, right.length));
+                       isPacked(left.elements), isPacked(right.elements), batched, sum, left.length, right.length));
     const Raw got = read(c);
     for (int64_t i = 0; i < batch * M * N; ++i) {
       const int64_t row = i / N, column = i % N, pair = i / (M * N);
@@ -218,9 +220,11 @@ TEST_P(ScaledProducts, AreThoseOfElementsTimesTheirScales) {
   int cases = 0;
   for (int form = 0; form < 4; ++form)
     for (const Type left : {f8e4m3, f8e5m2, u8})
-      for (const Type right : {f8e4m3, f8e5m2, u8})
-        expectProduct(form, {.elements = left}, {.elements = right},
-                      cases++ % 2); // nine of a form: others of the next one
+      for (const Type right : {f8e4m3, f8e5m2, f4e2m1x2}) {
+        ++cases;
+        expectProduct(form, {.elements = left}, {.elements = right, .scales = cases % 3 == 1 ? f8e8m0 : u8},
+                      cases % 2 == 0); // nine of a form: others of the next one
+      }
 }
 
 // NVFP4 is e2m1 with a scale of e4m3 for each 16. The lengths and types of the two operands' scales are independent.
@@ -229,10 +233,10 @@ TEST_P(ScaledProducts, HaveAScaleForEach16Or32) {
     for (const Type type : {f8e4m3, f8e5m2, u8})
       for (const Type scales : {u8, f8e4m3}) {
         expectProduct(form, {type, scales, 16}, {u8, f8e4m3, 16}, false);
-        expectProduct(form, {u8, f8e4m3, 16}, {type, scales, 16}, form == 2);
+        expectProduct(form, {f4e2m1x2, f8e4m3, 16}, {type, scales, 16}, form == 2);
         if (form == 2) {
           expectProduct(form, {type, scales, 32}, {u8, f8e4m3, 16}, true);
-          expectProduct(form, {u8, u8, 16}, {type, scales, 32}, false);
+          expectProduct(form, {u8, f8e8m0, 16}, {type, scales, 32}, false);
         }
       }
 }
@@ -249,26 +253,28 @@ TEST_P(ScaledProducts, MayHaveOneFactorWithoutScales) {
 
 // The least scale is 2^-127, and that of NaN makes a whole block NaN, elements of 0 too.
 TEST_P(ScaledProducts, KnowTheEndsOfScales) {
-  const int64_t K = 64;
-  Raw elements(5 * K, rawOfReal(f8e4m3, 1)), scales(10, 127);
-  for (int64_t k = 0; k < K; ++k)
-    elements[K + k] = 0;
-  scales[0] = 255, scales[2] = 255; // rows 0 and 1, the first block
-  scales[4] = scales[5] = 254;      // row 2: 2^127
-  scales[6] = scales[7] = 0;        // row 3
-  const Tensor x = tensor(f8e4m3, {1, 5, K}, elements), sx = tensor(u8, {1, 5, 2}, scales),
-               y = tensor(f8e5m2, {1, K, 7}, Raw(K * 7, rawOfReal(f8e5m2, 1))),
-               sy = tensor(u8, {1, 2, 7}, Raw(14, 100)), c = tensor(f32, {1, 5, 7}, Raw(35, 0));
-  launch(scaledKernel, {x.ref(), sx.ref(), y.ref(), sy.ref(), c.ref()}, "form=2");
-  const Raw got = read(c);
-  for (int64_t i = 0; i < 14; ++i)
-    EXPECT_TRUE(std::isnan(toDouble(f32, got[i]))) << i;
-  for (int64_t i = 14; i < 21; ++i)
-    EXPECT_EQ(toDouble(f32, got[i]), 64 * 0x1p100) << i;
-  for (int64_t i = 21; i < 28; ++i) // below f32's numbers
-    EXPECT_LE(std::abs(toDouble(f32, got[i])), 64 * 0x1p-126) << i;
-  for (int64_t i = 28; i < 35; ++i)
-    EXPECT_EQ(toDouble(f32, got[i]), 64 * 0x1p-27) << i;
+  for (const Type type : {u8, f8e8m0}) {
+    const int64_t K = 64;
+    Raw elements(5 * K, rawOfReal(f8e4m3, 1)), scales(10, 127);
+    for (int64_t k = 0; k < K; ++k)
+      elements[K + k] = 0;
+    scales[0] = 255, scales[2] = 255; // rows 0 and 1, the first block
+    scales[4] = scales[5] = 254;      // row 2: 2^127
+    scales[6] = scales[7] = 0;        // row 3
+    const Tensor x = tensor(f8e4m3, {1, 5, K}, elements), sx = tensor(type, {1, 5, 2}, scales),
+                 y = tensor(f8e5m2, {1, K, 7}, Raw(K * 7, rawOfReal(f8e5m2, 1))),
+                 sy = tensor(type, {1, 2, 7}, Raw(14, 100)), c = tensor(f32, {1, 5, 7}, Raw(35, 0));
+    launch(scaledKernel, {x.ref(), sx.ref(), y.ref(), sy.ref(), c.ref()}, "form=2");
+    const Raw got = read(c);
+    for (int64_t i = 0; i < 14; ++i)
+      EXPECT_TRUE(std::isnan(toDouble(f32, got[i]))) << i;
+    for (int64_t i = 14; i < 21; ++i)
+      EXPECT_EQ(toDouble(f32, got[i]), 64 * 0x1p100) << i;
+    for (int64_t i = 21; i < 28; ++i) // below f32's numbers
+      EXPECT_LE(std::abs(toDouble(f32, got[i])), 64 * 0x1p-126) << i;
+    for (int64_t i = 28; i < 35; ++i)
+      EXPECT_EQ(toDouble(f32, got[i]), 64 * 0x1p-27) << i;
+  }
 }
 
 // Processors and GPUs have different instructions for such products.

@@ -29,6 +29,8 @@ static Format formatOf(Type type) {
 }
 
 double toDouble(Type type, uint64_t raw) {
+  if (type == f8e8m0)
+    return raw == 0xff ? std::nan("") : std::ldexp(1.0, static_cast<int>(raw) - 127);
   const auto [exponentBits, mantissaBits] = formatOf(type);
   const int64_t bias = (1ll << (exponentBits - 1)) - 1, top = (1ll << exponentBits) - 1;
   const int64_t exponent = raw >> mantissaBits & top;
@@ -73,7 +75,19 @@ uint64_t computed(Type type, uint64_t raw) {
   return isFloat(type) && bytesOf(type) == 1 ? rawOfReal(type, toDouble(type, raw)) : raw;
 }
 
+/// The number of a scale that is nearest to `value`, by a search of all 255.
+static uint64_t rawOfScale(double value) {
+  if (std::isnan(value) || value < 0)
+    return 0xff;
+  uint64_t word = 0;
+  while (word < 0xfe && value - toDouble(f8e8m0, word) >= toDouble(f8e8m0, word + 1) - value)
+    ++word;
+  return word;
+}
+
 uint64_t rawOfReal(Type type, double value) {
+  if (type == f8e8m0)
+    return rawOfScale(value);
   const auto [exponentBits, mantissaBits] = formatOf(type);
   const int bias = (1 << (exponentBits - 1)) - 1;
   const uint64_t sign = static_cast<uint64_t>(std::signbit(value)) << (exponentBits + mantissaBits);
@@ -110,6 +124,8 @@ Raw specialWords(Type type) {
       result.push_back(rawOfInteger(type, value));
     return result;
   }
+  if (type == f8e8m0)
+    return {0, 1, 2, 63, 103, 126, 127, 128, 150, 253, 254, 255};
   const auto [exponentBits, mantissaBits] = formatOf(type);
   const uint64_t top = ((1ull << exponentBits) - 1) << mantissaBits, sign = 1ull << (exponentBits + mantissaBits);
   for (const uint64_t word : {uint64_t(0), uint64_t(1), (uint64_t(1) << mantissaBits) - 1, uint64_t(1) << mantissaBits,

@@ -20,8 +20,13 @@ namespace kiln::test {
 using Raw = std::vector<uint64_t>;
 
 inline const Type floatTypes[] = {bf16, f16, f32, f64};
-inline const Type byteFloats[] = {f8e4m3, f8e5m2}; // which saturate
-inline const Type everyFloat[] = {f8e4m3, f8e5m2, bf16, f16, f32, f64};
+inline const Type byteFloats[] = {f8e4m3, f8e5m2};                      // which saturate
+inline const Type everyFloat[] = {f8e4m3, f8e5m2, bf16, f16, f32, f64}; // with arithmetic
+inline const Type castFloats[] = {f8e4m3, f8e5m2, f8e8m0, bf16, f16, f32, f64};
+inline const Type computedTypes[] = {boolean, i8,     u8,     i16,  u16, i32, u32, i64,
+                                     u64,     f8e4m3, f8e5m2, bf16, f16, f32, f64};
+inline const Type castTypes[] = {boolean, i8,     u8,     i16,    u16,  i32, u32, i64,
+                                 u64,     f8e4m3, f8e5m2, f8e8m0, bf16, f16, f32, f64};
 inline const Type integerTypes[] = {i8, u8, i16, u16, i32, u32, i64, u64};
 inline const int64_t extents[] = {1, 3, 17, 64, 768};
 inline const int64_t scalarAndExtents[] = {0, 1, 3, 17, 64, 768}; // 0 stands for a scalar
@@ -35,7 +40,8 @@ __int128 wideOf(Type type, uint64_t raw);
 /// The result of an arithmetic operation whose value is `raw`: an infinity of an 8-bit float becomes the largest
 /// number.
 uint64_t computed(Type type, uint64_t raw);
-/// The float nearest to `value`, ties to even, spelt out bit by bit; floats of 8 bits saturate.
+/// The float nearest to `value`, ties to even, spelt out bit by bit; floats of 8 bits saturate. A scale (f8e8m0) is the
+/// nearest power of two, the larger one of two, and NaN for a negative number.
 uint64_t rawOfReal(Type type, double value);
 /// The low bits of `value`; for bool whether it is not 0.
 uint64_t rawOfInteger(Type type, int64_t value);

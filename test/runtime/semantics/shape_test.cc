@@ -23,7 +23,7 @@ const Kernel fillKernel = kernel("fill", fill, extentField());
 
 // zeros, full of a number and of a scalar that is cast, and iota.
 TEST_P(Shapes, TilesAreMadeAtEveryTypeAndExtent) {
-  for (const Type type : everyType)
+  for (const Type type : castTypes)
     for (const int64_t extent : extents) {
       const Tensor zero = tensor(type, {extent}, Raw(extent, 1)), constant(device, type, {extent}),
                    scalar(device, type, {extent}), counts(device, i64, {extent});

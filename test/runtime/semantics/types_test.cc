@@ -2,6 +2,8 @@
 
 #include "test/runtime/semantics/semantics.h"
 
+#include "dialect/dsl/Scaled.h"
+
 #include <cmath>
 
 using namespace kiln;
@@ -77,7 +79,7 @@ const Kernel moveBytesKernel = kernel("move_bytes", moveBytes);
 
 // Operations that move elements keep every bit, also of infinities and NaN.
 TEST_P(Types, MovesKeepEveryByte) {
-  for (const Type type : byteFloats) {
+  for (const Type type : {f8e4m3, f8e5m2, f8e8m0, f4e2m1x2}) {
     Raw raw(256);
     for (size_t i = 0; i < raw.size(); ++i)
       raw[i] = i;
@@ -87,6 +89,29 @@ TEST_P(Types, MovesKeepEveryByte) {
     EXPECT_EQ(read(bits), raw) << nameOf(type);
     for (size_t i = 0; i < 512; ++i)
       ASSERT_EQ(got[i], raw[i % 256]) << nameOf(type) << " " << i;
+  }
+}
+
+void scaleRows(View x, View s, View out) {
+  const Tile scales = load(s, {0}, {256}), isKnown = !isnan(scales);
+  store(out, {0}, where(isKnown, load(x, {0}, {256}) * where(isKnown, scales, full(f8e8m0, {256}, 0.3)), -1.f));
+}
+const Kernel scaleRowsKernel = kernel("scale_rows", scaleRows);
+
+// A scale next to bf16, f32 and f64 is the power of two that it means, down to 2^-127; a number that a tile of scales
+// is filled with is rounded to one.
+TEST_P(Types, ScalesAreNumbersOfWiderFloats) {
+  Raw codes(256);
+  for (size_t i = 0; i < codes.size(); ++i)
+    codes[i] = i;
+  const Tensor scales = tensor(f8e8m0, {256}, codes);
+  for (const Type type : {bf16, f32, f64}) {
+    const Tensor x = tensor(type, {256}, Raw(256, rawOfReal(type, 1))), out(device, type, {256});
+    launch(scaleRowsKernel, {x.ref(), scales.ref(), out.ref()});
+    const Raw got = read(out);
+    for (int i = 0; i < 255; ++i)
+      ASSERT_EQ(toDouble(type, got[i]), std::ldexp(1.0, i - 127)) << nameOf(type) << " " << i;
+    EXPECT_EQ(toDouble(type, got[255]), -1) << nameOf(type);
   }
 }
 
@@ -109,6 +134,116 @@ TEST_P(Types, SumsOfBytesRoundOnce) {
     const Tensor large = tensor(type, {64}, Raw(64, rawOfReal(type, INFINITY)));
     launch(sumBytesKernel, {large.ref(), out.ref()});
     EXPECT_EQ(read(out), Raw(3, rawOfReal(type, INFINITY))) << nameOf(type);
+  }
+}
+
+// --- Pairs of floats of 4 bits ---------------------------------------------------------------------------------------
+
+/// The numbers of every byte, and of a matrix of them along its columns.
+void unpackBytes(View x, View out, View rows) {
+  store(out, {0}, unpack(load(x, {0}, {256}), out.type()));
+  store(rows, {0, 0}, unpack(reshape(load(x, {0}, {256}), {16, 16}), rows.type(), 0));
+}
+const Kernel unpackBytesKernel = kernel("unpack_bytes", unpackBytes);
+
+constexpr double halfByteSizes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+double realOfHalfByte(uint64_t code) { return code & 8 ? -halfByteSizes[code & 7] : halfByteSizes[code & 7]; }
+
+TEST_P(Types, PairsAreTwoNumbersTheFirstInTheLowHalf) {
+  Raw raw(256);
+  for (size_t i = 0; i < raw.size(); ++i)
+    raw[i] = i;
+  const Tensor x = tensor(f4e2m1x2, {256}, raw);
+  for (const Type type : everyFloat) {
+    const Tensor out(device, type, {512}), rows(device, type, {32, 16});
+    launch(unpackBytesKernel, {x.ref(), out.ref(), rows.ref()});
+    const Raw got = read(out), byRows = read(rows);
+    for (size_t i = 0; i < 512; ++i) {
+      ASSERT_EQ(got[i], rawOfReal(type, realOfHalfByte(i / 2 >> i % 2 * 4 & 15))) << nameOf(type) << " " << i;
+      const size_t row = i / 16, byte = row / 2 * 16 + i % 16;
+      ASSERT_EQ(byRows[i], rawOfReal(type, realOfHalfByte(byte >> row % 2 * 4 & 15))) << nameOf(type) << " " << i;
+    }
+  }
+}
+
+void packNumbers(View x, View out, View columns) {
+  const Tile n = program_id(0) * 512, numbers = load(x, {n}, {512});
+  store(out, {program_id(0) * 256}, pack(numbers));
+  store(columns, {program_id(0), 0, 0}, unsqueeze(pack(reshape(numbers, {32, 16}), 0), 0));
+}
+const Kernel packNumbersKernel = kernel("pack_numbers", packNumbers);
+
+/// The code of the nearest 4-bit float, by a search of all eight sizes; of two, the even one. NaN gives 6.
+uint64_t halfByteOf(double value) {
+  if (std::isnan(value))
+    return 7;
+  const double size = std::min(std::abs(value), 6.0);
+  uint64_t best = 0;
+  for (uint64_t code = 1; code < 8; ++code) {
+    const double off = std::abs(halfByteSizes[code] - size), before = std::abs(halfByteSizes[best] - size);
+    if (off < before || (off == before && code % 2 == 0))
+      best = code;
+  }
+  return best | (std::signbit(value) ? 8 : 0);
+}
+
+// Every number of the narrow types; of the wider ones the ties of neighbours, and the numbers next to them.
+TEST_P(Types, PackingRoundsToTheNearestPair) {
+  for (const Type type : everyFloat) {
+    Raw source;
+    if (bytesOf(type) <= 2)
+      for (uint64_t word = 0; word >> (8 * bytesOf(type)) == 0; ++word)
+        source.push_back(word);
+    for (int code = 0; code < 7 && bytesOf(type) > 2; ++code)
+      for (const double value : {halfByteSizes[code], halfByteSizes[code] / 2 + halfByteSizes[code + 1] / 2})
+        for (int64_t step = value == 0 ? 0 : -2; step <= 2; ++step)
+          for (const double sign : {1., -1.})
+            source.push_back(rawOfReal(type, sign * value) + static_cast<uint64_t>(step));
+    for (const double value : {1e300, -1e300, double{INFINITY}, double{NAN}, 5., 7., 6.5, -1e30, 1e-30})
+      source.push_back(rawOfReal(type, value));
+    while (source.size() % 512 != 0)
+      source.push_back(rawOfReal(type, 1.5));
+    const auto count = static_cast<int64_t>(source.size()), programs = count / 512;
+    const Tensor x = tensor(type, {count}, source), out(device, f4e2m1x2, {count / 2}),
+                 columns(device, f4e2m1x2, {programs, 16, 16});
+    launch(packNumbersKernel, {x.ref(), out.ref(), columns.ref()}, "", programs);
+    const Raw got = read(out), byColumns = read(columns);
+    for (int64_t i = 0; i < count; ++i) {
+      const uint64_t want = halfByteOf(toDouble(type, source[i]));
+      ASSERT_EQ(got[i / 2] >> i % 2 * 4 & 15, want) << nameOf(type) << " of word " << std::hex << source[i];
+      const int64_t row = i % 512 / 16, pair = i / 512 * 256 + row / 2 * 16 + i % 16;
+      ASSERT_EQ(byColumns[pair] >> row % 2 * 4 & 15, want) << nameOf(type) << " of word " << std::hex << source[i];
+    }
+  }
+}
+
+/// Rows of 32 numbers as MXFP4, a scale for each, and back.
+void quantise(View x, View scales, View pairs, View back) {
+  const Tile numbers = load(x, {0, 0}, {8, 32});
+  const Tile scale = cast(reduce_max(abs(numbers), 1, keep) / 6.f, f8e8m0, Rounding::up);
+  const Tile codes = pack(numbers / scale);
+  store(scales, {0, 0}, scale);
+  store(pairs, {0, 0}, codes);
+  store(back, {0, 0}, unpack(codes, f32) * scale);
+}
+const Kernel quantiseKernel = kernel("quantise", quantise);
+
+// No number saturates, and each is off by at most half the largest distance of 4-bit floats, which is 2. Zeros have the
+// least scale.
+TEST_P(Types, BlocksAreQuantisedWithinHalfAStep) {
+  Raw source;
+  for (int i = 0; i < 256; ++i)
+    source.push_back(rawOfReal(f32, i < 32 ? 0 : std::ldexp((i * 37 % 101 - 50) / 7.0, i / 32 * 9 - 40)));
+  const Tensor x = tensor(f32, {8, 32}, source), scales(device, f8e8m0, {8, 1}), pairs(device, f4e2m1x2, {8, 16}),
+               back(device, f32, {8, 32});
+  launch(quantiseKernel, {x.ref(), scales.ref(), pairs.ref(), back.ref()});
+  const Raw scale = read(scales), got = read(back), codes = read(pairs);
+  EXPECT_EQ(scale[0], 0u);
+  for (int i = 0; i < 256; ++i) {
+    const double step = toDouble(f8e8m0, scale[i / 32]), number = toDouble(f32, source[i]);
+    EXPECT_LE(std::abs(number), 6 * step) << i;
+    EXPECT_LE(std::abs(toDouble(f32, got[i]) - number), step) << i;
+    EXPECT_EQ(toDouble(f32, got[i]), step * realOfHalfByte(codes[i / 2] >> i % 2 * 4 & 15)) << i;
   }
 }
 

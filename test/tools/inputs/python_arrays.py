@@ -97,17 +97,17 @@ def pytorch():
     kiln.ops.embedding(tokens[:0], leaf_table).sum().backward()
     assert torch.equal(leaf_table.grad, torch.zeros_like(table))
 
-    # Scales of e8m0 and pairs of e2m1 are bytes for a kernel, from PyTorch and by DLPack.
+    # Scales of e8m0 and pairs of e2m1 are types of a byte, from PyTorch and by DLPack.
     byte_kernel = kiln.load(sys.argv[1]).bytes
-    for name in ("float8_e8m0fnu", "float4_e2m1fn_x2"):
+    for name, number in (("float8_e8m0fnu", 1), ("float4_e2m1fn_x2", 2)):
         if not hasattr(torch, name):
             continue
-        stored, got = torch.arange(100, dtype=torch.uint8), torch.zeros(100, dtype=torch.int32)
-        typed = stored.view(getattr(torch, name))
+        stored, got = torch.arange(100, dtype=torch.uint8), torch.zeros(101, dtype=torch.int32)
+        typed, want = stored.view(getattr(torch, name)), torch.cat([stored.int(), torch.tensor([number], dtype=torch.int32)])
         byte_kernel[1](typed, got)
-        assert torch.equal(got, stored.int()), name
+        assert torch.equal(got, want), name
         byte_kernel[1](ByDlpack(typed), got.zero_())
-        assert torch.equal(got, stored.int()), name
+        assert torch.equal(got, want), name
 
     assert kiln.ops.linear(torch.empty(4, 8, device="meta"), torch.empty(3, 8, device="meta")).shape == (4, 3)
     # PyTorch's own test of operators, and a graph without a break.

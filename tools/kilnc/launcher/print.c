@@ -51,6 +51,14 @@ static double widened(uint64_t bits, int bytes, int mantissa) {
   return value;
 }
 
+/* The value of a scale (f8e8m0), whose byte is an exponent or NaN. */
+static double widened_scale(uint64_t bits) {
+  const uint64_t wide = bits == 255 ? (uint64_t)0x7ff8 << 48 : (bits - 127 + 1023) << 52;
+  double value;
+  memcpy(&value, &wide, sizeof value);
+  return value;
+}
+
 /* The fewest digits that tell a number from its neighbours, in plain notation from 1e-4 to 1e16. */
 static void append_real(struct line *line, double value, int is_double) {
   char text[40], digits[24];
@@ -85,6 +93,18 @@ static void append_element(struct line *line, const char *place, int type) {
   switch (element_types[type].kind) {
   case 'f':
     append_real(line, widened(bits, bytes, element_types[type].mantissa), bytes == 8);
+    break;
+  case 'p': { /* two floats of 4 bits */
+    static const double sizes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    append(line, "(");
+    append_real(line, bits & 8 ? -sizes[bits & 7] : sizes[bits & 7], 0);
+    append(line, ", ");
+    append_real(line, bits & 128 ? -sizes[bits >> 4 & 7] : sizes[bits >> 4 & 7], 0);
+    append(line, ")");
+    break;
+  }
+  case 's':
+    append_real(line, widened_scale(bits), 0);
     break;
   case 'i': /* with its sign */
     append(line, "%" PRId64, (int64_t)(bits << (64 - 8 * bytes)) >> (64 - 8 * bytes));

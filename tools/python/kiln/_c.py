@@ -32,7 +32,7 @@ class Trial(Structure):
     _fields_ = [("config", c_char_p), ("grid", c_int64 * 3)]
 
 
-SIGNED, UNSIGNED, FLOAT, BFLOAT, BOOL, E4M3, E5M2 = 0, 1, 2, 4, 6, 10, 12
+SIGNED, UNSIGNED, FLOAT, BFLOAT, BOOL, E4M3, E5M2, E8M0, E2M1 = 0, 1, 2, 4, 6, 10, 12, 14, 17
 HOST, CUDA = 1, 2
 SCALAR, OPTIONAL = 0, 2  # kinds of arguments: a number; a view that may be None
 
@@ -40,9 +40,8 @@ SCALAR, OPTIONAL = 0, 2  # kinds of arguments: a number; a view that may be None
 TYPES = {"bool": (BOOL, 8), "int8": (SIGNED, 8), "int16": (SIGNED, 16), "int32": (SIGNED, 32), "int64": (SIGNED, 64),
          "uint8": (UNSIGNED, 8), "uint16": (UNSIGNED, 16), "uint32": (UNSIGNED, 32), "uint64": (UNSIGNED, 64),
          "float16": (FLOAT, 16), "bfloat16": (BFLOAT, 16), "float32": (FLOAT, 32), "float64": (FLOAT, 64),
-         "float8_e4m3fn": (E4M3, 8), "float8_e5m2": (E5M2, 8),
-         # Kernels read scales of e8m0, and pairs of e2m1, as bytes.
-         "float8_e8m0fnu": (UNSIGNED, 8), "float4_e2m1fn_x2": (UNSIGNED, 8)}
+         "float8_e4m3fn": (E4M3, 8), "float8_e5m2": (E5M2, 8), "float8_e8m0fnu": (E8M0, 8),
+         "float4_e2m1fn_x2": (E2M1, 4)}  # in pairs: two lanes
 # The same by the letters of the buffer protocol.
 _LETTERS = {"?": "bool", "b": "int8", "h": "int16", "i": "int32", "q": "int64", "l": "int64", "B": "uint8", "H": "uint16",
             "I": "uint32", "Q": "uint64", "L": "uint64", "e": "float16", "f": "float32", "d": "float64"}
@@ -141,7 +140,7 @@ def _of_torch(x):
         data = x.data_ptr()
     except RuntimeError:
         raise Error(f"expected a PyTorch tensor with memory of its elements, but got one of layout {x.layout}") from None
-    return Array(x, data, place, kind, x.shape, x.stride(), False)
+    return Array(x, data, place, kind, x.shape, x.stride(), False, lanes=8 // kind[1] or 1)
 
 
 def _of_numpy(x):
@@ -286,7 +285,7 @@ def _scalar(x):
         return TYPES["int64" if x < 2**63 else "uint64"], x if x < 2**63 else x - 2**64
     if hasattr(x, "dtype"):
         kind = _kind(str(x.dtype), "a scalar")
-        if kind[0] in (FLOAT, BFLOAT, E4M3, E5M2):
+        if kind[0] in (FLOAT, BFLOAT, E4M3, E5M2, E8M0):
             return kind, _bits_of(float(x))
         return kind, int(x) if int(x) < 2**63 else int(x) - 2**64
     return TYPES["float32"], _bits_of(x)
@@ -368,7 +367,7 @@ def _hint_for_doubles(values, names):
         pairs += zip(_names_of_items(name, value), value) if isinstance(value, (list, tuple)) else [(name, value)]
     kinds = [(name, value, array_of(value).kind) for name, value in pairs if value is not None and not is_number(value)]
     doubles = [(name, value) for name, value, kind in kinds if kind == TYPES["float64"]]
-    others = [kind for *_, kind in kinds if kind[0] in (FLOAT, BFLOAT, E4M3, E5M2) and kind[1] < 64]
+    others = [kind for *_, kind in kinds if kind[0] in (FLOAT, BFLOAT, E4M3, E5M2, E8M0) and kind[1] < 64]
     if not doubles or not others:
         return ""
     conversions = []
