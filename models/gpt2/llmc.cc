@@ -187,7 +187,7 @@ LlmcTraining readLlmc(const std::string &model, const std::optional<std::string>
 static void write(const std::string &path, const Header &header, Type type, const FileLayout &layout,
                   const std::vector<const float *> &arrays) {
   std::vector<char> raw;
-  std::vector<float> turned;
+  std::vector<float> transposed;
   const int64_t pieces = std::ssize(layout.pieces);
   replaceFile(path, 1 + std::ssize(arrays) * pieces, [&](int64_t part) -> Bytes {
     if (part == 0)
@@ -195,13 +195,13 @@ static void write(const std::string &path, const Header &header, Type type, cons
     const Piece &piece = layout.pieces[(part - 1) % pieces];
     const Parameter &p = *piece.parameter;
     const float *from = arrays[(part - 1) / pieces] + p.offset;
-    turned.assign(piece.count, 0);
+    transposed.assign(piece.count, 0);
     if (piece.isTransposed)
-      transpose(from, p.shape[0], p.shape[1], turned.data());
+      transpose(from, p.shape[0], p.shape[1], transposed.data());
     else
-      std::copy_n(from, p.count(), turned.data());
+      std::copy_n(from, p.count(), transposed.data());
     raw.resize(piece.count * bytesOf(type));
-    fromDoubles({turned.begin(), turned.end()}, type, raw.data());
+    fromDoubles({transposed.begin(), transposed.end()}, type, raw.data());
     return {raw.data(), std::ssize(raw)};
   });
 }

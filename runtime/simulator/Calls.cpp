@@ -279,7 +279,7 @@ template <class Word> static void allocate(Warp &warp, const Step &step) {
   if (refused) {
     const int lane = std::countr_zero(refused);
     warp.report(Check::bounds, step, lane,
-                fmt::format("takes {} bytes of local memory behind {}, of which a thread has {}",
+                fmt::format("takes {} bytes of local memory in addition to {}, but a thread has {}",
                             bytes[static_cast<size_t>(lane)], stack[lane], maxLocalBytes));
     const Mask rest = warp.exec & ~refused;
     warp.exec = refused;

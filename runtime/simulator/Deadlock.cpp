@@ -61,9 +61,9 @@ void Cta::arriveAfterCopies(uint32_t mbarrier, const ptx::Place &place, const Cl
                             const std::vector<int> &engines) {
   Mbarriers::Object *object = mbarriers.find(mbarrier);
   if (!object)
-    return report(Check::mbarrier, place,
-                  fmt::format("arrives behind copies at an mbarrier at {}, {}", placeText(mbarrier),
-                              mbarriers.absence(mbarrier)));
+    return report(
+        Check::mbarrier, place,
+        fmt::format("arrives after copies at an mbarrier at {}, {}", placeText(mbarrier), mbarriers.absence(mbarrier)));
   if (shadow) {
     object->clock.join(clock);
     for (const int engine : engines)

@@ -36,7 +36,8 @@ std::string stageNames(bool ofGpu) { return fmt::format("{}", fmt::join(stagesOf
 
 bool isBinary(const std::string &stage) { return stage == "obj" || stage == "cubin"; }
 
-std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, const std::string &stage, bool oracle) {
+std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, const std::string &stage,
+                                                    bool isReference) {
   const auto backend = lowering::openBackend(target); // throws for an unknown name
   const bool isGpu = target.starts_with("sm_");
   const std::vector<std::string> stages = stagesOf(isGpu);
@@ -48,10 +49,10 @@ std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, c
                     ? fmt::format("--emit={} requires a {}, but got --target={}", stage,
                                   isGpu ? "CPU, --target=cpu" : "GPU, such as --target=sm_90a", target)
                     : unknownName("stage", stage, stages) + " for --emit with --target=" + target);
-  if (isGpu && oracle)
+  if (isGpu && isReference)
     throw Error(fmt::format("--generic requires a CPU as --target, but got '{}'", target));
   const std::string variant = isGpu ? ":cubin" : ":generic";
-  if (target.ends_with(variant) || (isGpu ? stage != "cubin" : !oracle && stage != "linalg"))
+  if (target.ends_with(variant) || (isGpu ? stage != "cubin" : !isReference && stage != "linalg"))
     return backend;
   llvm::StringRef processor = target;
   processor.consume_back(":amx"); // the reference backend ignores it

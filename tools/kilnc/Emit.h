@@ -9,9 +9,10 @@ namespace kiln::tools {
 
 /// The stages of CPUs, or of GPUs, in their order, with commas.
 std::string stageNames(bool ofGpu);
-/// The backend for `target` and `stage`: the reference backend with `oracle` or for its own stage; for a cubin, a GPU's
-/// backend with nvJitLink. Throws Error for a stage that the target lacks.
-std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, const std::string &stage, bool oracle);
+/// The backend for `target` and `stage`: the reference backend with `isReference` or for its own stage; for a cubin, a
+/// GPU's backend with nvJitLink. Throws Error for a stage that the target lacks.
+std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, const std::string &stage,
+                                                    bool isReference);
 /// Whether a stage is bytes and no text.
 bool isBinary(const std::string &stage);
 

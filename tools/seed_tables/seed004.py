@@ -1,4 +1,4 @@
-"""A transformer on one device: mixed precision, activations that are made again, and steps that are cut into
+"""A transformer on one device: mixed precision, recomputed activations, and steps that are cut into
 micro-batches: loss, memory and time. The seed's losses are of its own text."""
 
 import os
@@ -42,9 +42,9 @@ def run(options, folder):
         for names, words in RECOMPUTED.items():
             loss, peak, seconds = measured("--dtype", dtype, *(["--recompute", names] if names else []))
             rows.append([dtype, words, f"{loss:.7f}", f"{peak / 2**20:.0f}", f"{seconds:.3f}"])
-    text += "\n## What is made again\n\nFour micro-batches a step, dropout 0.1. What is made again changes no bit of a loss.\n\n"
+    text += "\n## Recomputed activations\n\nFour micro-batches a step, dropout 0.1. Recomputation changes no bit of a loss.\n\n"
     text += table(os.path.join(folder, "recompute.csv"),
-                  ["dtype", "made again", f"loss of step {steps}", "peak memory, MiB", "seconds a step"], rows)
+                  ["dtype", "recomputed", f"loss of step {steps}", "peak memory, MiB", "seconds a step"], rows)
 
     if options.tokens:
         rows = []

@@ -38,7 +38,7 @@ TEST_F(MemoryTest, WhatIsMadeAgainDoesNotShowInARun) {
   EXPECT_EQ(saved.at("settings").at("recompute"), "block");
 }
 
-// Twenty steps in the simulator, with all of the blocks made again and the logits in two parts.
+// Twenty steps in the simulator, with all of the blocks recomputed and the logits in two parts.
 TEST_F(MemoryTest, MakesBlocksAgainInTheSimulator) {
   expectLossesInTheSimulator([&](const std::string &out, std::vector<std::string> flags) {
     flags.insert(flags.end(), {"--precision", "ieee", "--recompute", "block", "--loss-chunks", "2"});

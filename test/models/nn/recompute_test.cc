@@ -1,4 +1,4 @@
-// Activations that are made again: which, to the bit, in how much less memory; and logits a part at a time.
+// Recomputed activations: which, to the bit, in how much less memory; and logits a part at a time.
 
 #include "test/devices.h"
 #include "test/expect_error.h"
@@ -67,7 +67,7 @@ std::vector<float> gradientOf(const std::string &device, const DecoderModel &mod
 
 class RecomputeTest : public DeviceTest {};
 
-// Whatever is made again, gradients are those of a step that keeps everything, to the bit, dropout included: masks are
+// Whatever is recomputed, gradients are those of a step that keeps everything, to the bit, dropout included: masks are
 // found out again from their keys.
 TEST_P(RecomputeTest, EveryPolicyHasTheSameGradientToTheBit) {
   const bool isFast = GetParam() == "cpu";

@@ -148,9 +148,9 @@ TEST(StackTest, AllocationsLieApart) {
 
 // Too much, memory that was taken anew and has no value yet, and a stack that was never so.
 TEST(StackTest, MistakesAreFound) {
-  EXPECT_EQ(
-      foundOnStack("mov.u64 %d0, 1000000;\nalloca.u64 %d1, %d0;"),
-      std::vector<std::string>{"bounds: takes 1000000 bytes of local memory behind 0, of which a thread has 524288"});
+  EXPECT_EQ(foundOnStack("mov.u64 %d0, 1000000;\nalloca.u64 %d1, %d0;"),
+            std::vector<std::string>{
+                "bounds: takes 1000000 bytes of local memory in addition to 0, but a thread has 524288"});
   EXPECT_EQ(foundOnStack("stacksave.u64 %d0;\nalloca.u64 %d1, 8;\nst.local.u32 [%d1], 1;\nstackrestore.u64 %d0;\n"
                          "alloca.u64 %d1, 8;\nld.local.u32 %r0, [%d1];\nadd.u32 %r0, %r0, 1;"),
             std::vector<std::string>{"uninitialised: reads 4 bytes at 0 in .local, to which nothing was written"});
