@@ -5,7 +5,6 @@
 #include "runtime/Compile.h"
 
 #include <algorithm>
-#include <optional>
 #include <regex>
 #include <sstream>
 

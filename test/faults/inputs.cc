@@ -13,10 +13,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 using namespace kiln;
 using namespace kiln::faults;

@@ -1,6 +1,7 @@
 // Masks of attention against the plain formulas in double precision: unequal lengths, grouped heads (GQA), ranges and
 // free masks.
 
+#include "kernels/plain_attention.h"
 #include "test/expect_error.h"
 #include "test/kernels/attention_problem.h"
 
@@ -195,6 +196,128 @@ TEST(ColumnRanges, TellWhatIsWrong) {
             "2, but got 0 to 1");
   EXPECT_EQ(errorOf([] { queryRanges({0, 2, 0}, 2, 4); }),
             "'queryRanges': expected two numbers for each of 2 rows, but got 3");
+}
+
+// --- Dropout of weights ----------------------------------------------------------------------------------------------
+
+// Dropout of attention's weights, forward and backward, compared with the plain formulas with the same dropped weights.
+// These follow one by one from the definition in kernels/dropout_rng.h.
+
+class AttentionDropoutTest : public AttentionProblemTest {
+protected:
+  static constexpr int64_t key = -0x123456789ABCDEF;
+};
+
+// Under every tile: those that numbers of Philox fit, more than a unit of 128 wide, and those that cut them anywhere.
+TEST_P(AttentionDropoutTest, DropsTheDefinitionsUnderEveryTile) {
+  for (const auto &[bm, bn] :
+       taken<std::pair<int, int>>(GetParam(), {{16, 64}, {16, 16}, {32, 16}, {16, 128}, {8, 24}, {16, 48}}, 1)) {
+    Problem p = problem({2, 2, 2, 37, 37, 8}, true);
+    setDropout(p, {0.3}, key, 5, 150);
+    check(p, tiles(true, bm, bn));
+  }
+}
+
+// In each form of attention, inverted and plain, and with the tiles of a plan.
+TEST_P(AttentionDropoutTest, DropsTheDefinitionsInEveryForm) {
+  Problem grouped = problem({2, 4, 2, 21, 21, 8}, true), windows = problem({1, 2, 2, 53, 53, 8}, false);
+  Ranges ranges;
+  for (int32_t i = 0; i < 53; ++i)
+    ranges.insert(ranges.end(), {std::max(0, i - 9), i + 1});
+  setRanges(windows, ranges);
+  setDropout(windows, {0.2}, key, 3, 64);
+  checkBoth(windows);
+  setDropout(grouped, {0.2, DropoutKind::plain}, key, 3, 64);
+  check(grouped, {});
+  if (!takesAll(GetParam()))
+    return;
+  checkBoth(grouped);
+  Problem fewer = problem({1, 1, 1, 20, 50, 8}, true), some = problem({1, 2, 2, 19, 37, 8}, false);
+  setDropout(fewer, {0.2, DropoutKind::plain}, key, 3, 64);
+  checkBoth(fewer);
+  setMask(some, 1, 2, randomMask(2, 19, 37));
+  setDropout(some, {0.2}, key, 3, 64);
+  checkBoth(some);
+}
+
+// Evaluations drop nothing; with plain dropout they multiply weights by the keep probability.
+TEST_P(AttentionDropoutTest, EvaluationsScaleWhatPlainDropoutLeft) {
+  for (const DropoutKind kind : {DropoutKind::inverted, DropoutKind::plain}) {
+    Problem p = problem({1, 2, 2, 20, 20, 8}, true);
+    p.mask.dropout = Dropout{{0.25, kind}, {}, 20, 20};
+    EXPECT_EQ(p.kept(0, 0, 0, 0), kind == DropoutKind::plain ? 0.75 : 1);
+    checkBoth(p);
+  }
+}
+
+// A weight that is dropped, alone of its row, is not missing from the denominator: lse is that of all.
+TEST_P(AttentionDropoutTest, LeavesTheDenominator) {
+  Problem p = problem({1, 1, 1, 33, 33, 8}, true);
+  launch(p, tiles(true));
+  const std::vector<double> without = p.lse.read();
+  setDropout(p, {0.9}, key, 0, 33);
+  launch(p, tiles(true));
+  expectEqual("lse", p.lse.read(), without);
+}
+
+KILN_ON_PRODUCT_MACHINES(AttentionDropoutTest);
+
+// --- Plain attention -------------------------------------------------------------------------------------------------
+
+// Plain attention, whose weights are matrices in memory, with each option of flash attention, compared with the same
+// formulas.
+
+class PlainAttentionTest : public AttentionProblemTest {
+protected:
+  void checkPlain(const Problem &p) {
+    const ProblemSize &s = p.s;
+    SCOPED_TRACE(testing::Message() << s.B << " x " << s.H << " of " << s.Hk << ", " << s.Tq << " see " << s.Tk
+                                    << (p.mask.causal ? " causal" : "") << (p.mask.dropout ? " dropped" : ""));
+    const Array weights = unwritten({s.B, s.H, s.Tq, s.Tk}, f32);
+    run(planPlainAttention(target(), p.q, p.k, p.v, p.o, weights, p.scale(), p.mask));
+    const PlainAttentionSaved saved = {p.q, p.k, p.v, weights, p.dout};
+    run(planPlainAttentionBackward(target(), saved, p.dq, p.dk, p.dv, p.scale(), p.mask));
+    expectRight(p, /*hasSums=*/false);
+  }
+};
+
+// Short and long rows, and head sizes that tiles do not divide.
+TEST_P(PlainAttentionTest, EveryExtent) {
+  for (const ProblemSize &s :
+       taken<ProblemSize>(GetParam(), {{2, 3, 3, 37, 37, 7}, {1, 1, 1, 1, 1, 8}, {1, 1, 1, 70, 70, 64}}, 1))
+    for (const bool causal : {true, false})
+      checkPlain(problem(s, causal));
+}
+
+// Different lengths, grouped heads, ranges, arbitrary masks with rows that see nothing, and dropout of each kind.
+TEST_P(PlainAttentionTest, EveryForm) {
+  checkPlain(problem({1, 2, 2, 20, 50, 8}, true));
+  checkPlain(problem({1, 4, 2, 40, 20, 8}, true));
+  Problem windows = problem({1, 2, 2, 33, 33, 8}, false), some = problem({2, 2, 1, 19, 37, 8}, false);
+  Ranges ranges;
+  for (int32_t i = 0; i < 33; ++i)
+    ranges.insert(ranges.end(), {std::max(0, i - 9), i + 1});
+  setRanges(windows, ranges);
+  setDropout(windows, {0.2}, 77, 3, 64);
+  checkPlain(windows);
+  setMask(some, 1, 2, randomMask(2, 19, 37));
+  checkPlain(some);
+  Problem plain = problem({1, 3, 1, 21, 21, 8}, true);
+  setDropout(plain, {0.2, DropoutKind::plain}, 77, 3, 64);
+  checkPlain(plain);
+  plain.mask.dropout->rngState = {};
+  checkPlain(plain);
+}
+
+KILN_ON_PRODUCT_MACHINES(PlainAttentionTest);
+
+// Weights are a matrix of f32 for each head.
+TEST(PlainAttention, WantsItsWeights) {
+  const TensorRef heads = TensorRef::dense(nullptr, f32, {2, 3, 10, 64});
+  EXPECT_EQ(errorOf([&] {
+              planPlainAttention(Target(), heads, heads, heads, heads, TensorRef::dense(nullptr, f32, {2, 3, 10}), 1);
+            }),
+            "'plain_attention': expected 'weights' of shape 2x3x10x10, but got 2x3x10");
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-"""Losses of 20 steps of the byte model in PyTorch, for test/models/bytelm/network_test.cc.
+"""Losses of 20 steps of the byte model in PyTorch, for test/models/bytelm/bytelm_test.cc.
 
 Two blocks of width 32 on sequences whose bytes a formula gives. Weights are drawn as Kiln draws them: by Philox 4x32-10
 under seed 7, a lane for each parameter in the order of the list below. The test reads the file; it needs no library.

@@ -1,4 +1,4 @@
-"""Losses of 20 steps of small translation models in PyTorch, for test/models/translate/network_test.cc.
+"""Losses of 20 steps of small translation models in PyTorch, for test/models/translate/translate_test.cc.
 
 Two blocks of width 32 on either side, on pairs whose tokens a formula gives, in the forms of the models `small` and
 `annotated`. Weights are drawn as Kiln draws them: by Philox 4x32-10 under seed 7, a lane for each parameter in the order

@@ -12,7 +12,6 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sys/resource.h>
 

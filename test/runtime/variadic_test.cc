@@ -8,8 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 using namespace kiln;
 using namespace kiln::test;
 

@@ -11,7 +11,6 @@
 #include "llvm/ADT/Hashing.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <stdexcept>
 
 using namespace mlir;

@@ -8,7 +8,6 @@
 #include <csignal>
 #include <fcntl.h>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <sys/wait.h>
 #include <thread>

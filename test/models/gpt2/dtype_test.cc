@@ -19,27 +19,16 @@ void PrintTo(const Way &way, std::ostream *out) { *out << way.name; }
 
 class DtypeTest : public ProgramTest {
 protected:
-  static void expectSameCheckpoint(const std::string &a, const std::string &b) {
-    for (const char *file : {"/config.json", "/model.safetensors", "/optimizer.safetensors", "/training.json"})
-      EXPECT_TRUE(readText(a + file) == readText(b + file)) << a << file << " and " << b << " differ";
-  }
   static std::string checkpoint(const std::string &run, int64_t step) { return kiln::checkpointPath(run, step); }
-  Result resume(std::vector<std::string> more) {
-    more.insert(more.begin(),
-                {"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::firstDevice()});
-    return gpt2(more);
-  }
-  static void expectSaid(const Result &result, const std::string &text) {
-    EXPECT_NE(result.output.find(text), std::string::npos) << text << " in\n" << result.output;
+  Result resume(const std::vector<std::string> &more = {}) {
+    return gpt2(
+        joined({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::firstDevice()}, more));
   }
 };
 
 class EveryWay : public DtypeTest, public testing::WithParamInterface<Way> {
 protected:
-  std::vector<std::string> with(std::vector<std::string> more) const {
-    more.insert(more.end(), GetParam().flags.begin(), GetParam().flags.end());
-    return more;
-  }
+  std::vector<std::string> with(const std::vector<std::string> &more) const { return joined(more, GetParam().flags); }
 };
 
 // The loss decreases in every type of computation.
@@ -53,18 +42,16 @@ TEST_P(EveryWay, Learns) {
 TEST_P(EveryWay, ResumingIsExact) {
   const std::vector<std::string> words = with({"--steps", "12", "--accumulate", "2"});
   ASSERT_EQ(train(folder / "whole", words).status, 0);
-  const std::vector<std::string> first = joined(words, {"--stop-after", "5"});
-  ASSERT_EQ(train(out, first).status, 0);
-  const Result second = resume({});
-  ASSERT_EQ(second.status, 0) << second.output;
-  expectSameCheckpoint(checkpoint(folder / "whole", 12), checkpoint(out, 12));
+  ASSERT_EQ(train(out, joined(words, {"--stop-after", "5"})).status, 0);
+  expectResult(resume(), 0);
+  expectSameFiles(checkpoint(folder / "whole", 12), checkpoint(out, 12));
 }
 
 // One seed gives one result, with one thread and with two.
 TEST_P(EveryWay, DoesNotDependOnTheThreads) {
   for (const char *threads : {"1", "2"})
     ASSERT_EQ(train(folder / threads, with({"--steps", "5", "--threads", threads})).status, 0);
-  expectSameCheckpoint(checkpoint(folder / "1", 5), checkpoint(folder / "2", 5));
+  expectSameFiles(checkpoint(folder / "1", 5), checkpoint(folder / "2", 5));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -84,12 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
 // digits are lost.
 TEST_F(DtypeTest, ACheckpointGoesOnInAnotherType) {
   ASSERT_EQ(train(out, {"--steps", "12", "--stop-after", "4"}).status, 0);
-  const Result narrow = resume({"--dtype", "bf16", "--stop-after", "8"});
-  ASSERT_EQ(narrow.status, 0) << narrow.output;
-  expectSaid(narrow, "--dtype is bf16 from here on; it was fp32");
-  const Result half = resume({"--dtype", "fp16"});
-  ASSERT_EQ(half.status, 0) << half.output;
-  expectSaid(half, "--dtype is fp16 from here on; it was bf16");
+  expectResult(resume({"--dtype", "bf16", "--stop-after", "8"}), 0, {"--dtype is bf16 from here on; it was fp32"});
+  expectResult(resume({"--dtype", "fp16"}), 0, {"--dtype is fp16 from here on; it was bf16"});
   const std::vector<Json> log = rows(out);
   ASSERT_EQ(log.size(), 12u);
   for (const auto &[step, dtype] : {std::pair(4, "fp32"), std::pair(5, "bf16"), std::pair(9, "fp16")})
@@ -127,11 +110,10 @@ TEST_F(DtypeTest, SamplesInEachType) {
 
 // In narrow types, the plan has masters of four bytes and weights of two, unless there are no masters.
 TEST_F(DtypeTest, InfoCountsMasters) {
-  const auto info = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {"info", "--device", kiln::test::firstDevice()});
-    return gpt2(more);
+  const auto info = [&](const std::vector<std::string> &more) {
+    return gpt2(joined({"info", "--device", kiln::test::firstDevice()}, more));
   };
-  expectSaid(info({"--dtype", "bf16"}), "weights          1.59 MiB  (bf16)\n  master           3.18 MiB");
+  expectResult(info({"--dtype", "bf16"}), 0, {"weights          1.59 MiB  (bf16)\n  master           3.18 MiB"});
   for (const std::vector<std::string> &flags :
        {std::vector<std::string>{}, std::vector<std::string>{"--dtype", "bf16", "--master", "0"}})
     EXPECT_EQ(info(flags).output.find("masters"), std::string::npos);
@@ -146,15 +128,14 @@ TEST_F(DtypeTest, PlotDrawsRuns) {
   const std::string picture = readText(folder / "losses.svg");
   for (const char *name : {">fp32 ", ">bf16 ", "less that of fp32<"})
     EXPECT_NE(picture.find(name), std::string::npos) << name;
-  const Result none = gpt2({"plot", folder / "none", "-o", folder / "other.svg"});
-  EXPECT_EQ(none.status, 2) << none.output;
+  expectResult(gpt2({"plot", folder / "none", "-o", folder / "other.svg"}), 2);
 }
 
 // A loss scale that is far too high is halved until gradients are finite. Each of those steps is reported and logged,
 // and is no update. Later losses equal those of a run with the final scale.
 TEST_F(DtypeTest, AScaleThatIsTooHighRecovers) {
-  const Result r = train(out, {"--steps", "80", "--lr", "0.01", "--dtype", "fp16", "--loss-scale", "16777216"});
-  ASSERT_EQ(r.status, 0) << r.output;
+  expectResult(train(out, {"--steps", "80", "--lr", "0.01", "--dtype", "fp16", "--loss-scale", "16777216"}), 0,
+               {"step 1 is skipped: its gradient overflows with the loss times 16777216; 8388608 is next"});
   const std::vector<Json> log = rows(out);
   double scale = 16777216;
   size_t skipped = 0;
@@ -165,7 +146,6 @@ TEST_F(DtypeTest, AScaleThatIsTooHighRecovers) {
   }
   EXPECT_GT(skipped, 0u);
   EXPECT_LT(skipped, 24u);
-  expectSaid(r, "step 1 is skipped: its gradient overflows with the loss times 16777216; 8388608 is next");
   const Json state = Json::parse(readText(checkpoint(out, 80) + "/training.json"));
   EXPECT_EQ(state.at("updates"), 80 - skipped);
   EXPECT_EQ(state.at("loss_scale").at("scale"), scale);
@@ -203,11 +183,10 @@ TEST_F(DtypeTest, SkippedStepsAreNoUpdates) {
 // happens, and the loss decreases less.
 TEST_F(DtypeTest, AScaleHeldAtOneIsWorse) {
   const auto last = [&](const std::vector<std::string> &flags) {
-    const std::vector<std::string> words = joined(
-        {"--steps", "10", "--lr", "0.01", "--batch", "256", "--accumulate", "64", "--dtype", "fp16", "--overwrite"},
-        flags);
-    const Result r = train(out, words);
-    EXPECT_EQ(r.status, 0) << r.output;
+    expectResult(train(out, joined({"--steps", "10", "--lr", "0.01", "--batch", "256", "--accumulate", "64", "--dtype",
+                                    "fp16", "--overwrite"},
+                                   flags)),
+                 0);
     return rows(out).back().at("loss").get<double>();
   };
   EXPECT_GT(last({"--loss-scale", "1", "--scale-window", "0"}), last({}) + 0.1);
@@ -216,11 +195,8 @@ TEST_F(DtypeTest, AScaleHeldAtOneIsWorse) {
 // A simulated GPU, which reports every error of a kernel, trains in narrow types like the CPU in fp32: losses differ by
 // less than a fiftieth.
 TEST_F(DtypeTest, ASimulatedGpuTrainsAsTheCpu) {
-  const std::vector<std::string> steps = {"--steps", "3", "--lr", "0.01", "--overwrite", "--device"};
-  const auto losses = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), steps.begin(), steps.end());
-    const Result r = train(out, more);
-    EXPECT_EQ(r.status, 0) << r.output;
+  const auto losses = [&](const std::vector<std::string> &more) {
+    expectResult(train(out, joined({"--steps", "3", "--lr", "0.01", "--overwrite", "--device"}, more)), 0);
     return rows(out);
   };
   const std::vector<Json> want = losses({"cpu"});

@@ -4,7 +4,6 @@
 #include "test/models/gpt2/reference.h"
 
 #include <cmath>
-#include <cstring>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -23,39 +22,6 @@ Gpt2Config configOf(Type type) {
   return config;
 }
 
-/// The error of the gradient relative to its norm, for every tensor, and for all together as `all`. The `micros`
-/// micro-batches are equal, so each is its share of the reference's gradient.
-std::map<std::string, double> gradientErrors(const std::string &device, Type type, const TrainSettings &settings,
-                                             int64_t micros) {
-  const Gpt2Config config = configOf(type);
-  const Network network(config);
-  const ParameterList &list = network.parameters();
-  Trainer model(Device::open(device), network, settings);
-  const HostBuffers buffers = randomBuffers(list, 1, type);
-  model.upload(buffers);
-  const Batch b = randomBatch(config, settings.batch, 2);
-  model.beginStep(1e-3, 1);
-  for (int64_t micro = 0; micro < micros; ++micro)
-    model.addGradient(makeInputs(b), micro);
-  const std::vector<float> got = model.gradients();
-  const double share = static_cast<double>(micros) / static_cast<double>(settings.accumulate) * model.lossScale().scale;
-  reference::Tensors want;
-  reference::gradient(config, referenceParameters(list, buffers), b.tokens, b.targets, settings.batch, config.context,
-                      want);
-  std::map<std::string, double> errors;
-  double squares = 0, size = 0;
-  for (const Parameter &p : list.all()) {
-    reference::Tensor difference = part(got.data(), p);
-    for (size_t i = 0; i < difference.size(); ++i)
-      difference[i] = difference[i] / share - want.at(p.name)[i];
-    errors[p.name] = norm(difference) / norm(want.at(p.name));
-    squares += std::pow(norm(difference), 2);
-    size += std::pow(norm(want.at(p.name)), 2);
-  }
-  errors["all"] = std::sqrt(squares / size);
-  return errors;
-}
-
 /// The distance of a gradient from the exact one by rounding, in units of roundoff u. Rounding to nearest has a
 /// relative error of 0.43 u at the root of the mean square, for the usual distribution of digits. Between a parameter's
 /// gradient and the loss, at most 41 tensors are rounded. 19 are forward: the embedding; in each of two blocks two
@@ -66,37 +32,6 @@ std::map<std::string, double> gradientErrors(const std::string &device, Type typ
 constexpr double gradientBound = 5;
 
 class PrecisionTest : public DeviceTest {};
-
-// The gradient of every tensor is as near to the exact one as rounding allows, 2·10⁻² in bf16 and 2.5·10⁻³ in fp16:
-// with narrow gradients, and with f32 sums over two micro-batches.
-TEST_P(PrecisionTest, GradientsMatchTheReference) {
-  for (const Type type : narrowTypes)
-    for (const int64_t micros : {1, 2})
-      for (const auto &[name, error] : gradientErrors(GetParam(), type, chooseSettings(4, micros), micros))
-        EXPECT_LE(error, gradientBound * unit(type)) << nameOf(type) << " " << name;
-}
-
-// It is rounding that they are off by: bf16, whose unit is eight times fp16's, is off by eight times as much. Each is
-// the root of a mean of squares over some 10⁵ roundings, which alone would be sure to a percent; a third is granted for
-// those that many share.
-TEST_P(PrecisionTest, ErrorsShrinkWithTheUnit) {
-  const auto error = [&](Type type) { return gradientErrors(GetParam(), type, chooseSettings(4), 1).at("all"); };
-  const double ratio = error(bf16) / error(f16);
-  EXPECT_GT(ratio, 8 / 1.33);
-  EXPECT_LT(ratio, 8 * 1.33);
-}
-
-// Small gradients survive because the loss is scaled: without that, in a step of 4096 micro-batches, fp16 loses a part
-// of them that no rounding explains.
-TEST_P(PrecisionTest, WithoutAScaleSmallGradientsVanish) {
-  const auto error = [&](double scale) {
-    TrainSettings s = chooseSettings(4, 4096);
-    s.lossScale = scale;
-    return gradientErrors(GetParam(), f16, s, 1).at("all");
-  };
-  EXPECT_LE(error(65536), gradientBound * unit(f16));
-  EXPECT_GT(error(1), 4 * gradientBound * unit(f16));
-}
 
 /// The error of a batch's mean loss by rounding, in units of roundoff u. Before it 32 tensors are rounded, 19 of
 /// activations as above and 13 of weights. Each changes a logit by 0.43 u of its size. A token's loss is the difference

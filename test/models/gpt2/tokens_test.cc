@@ -7,8 +7,6 @@
 #include "test/models/gpt2/program.h"
 #include "test/models/train/every_setting.h"
 
-#include <filesystem>
-
 namespace {
 
 class TokensTest : public ProgramTest {

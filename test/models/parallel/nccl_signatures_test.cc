@@ -4,7 +4,6 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#include <cstdint>
 #include <type_traits>
 
 // Ours, without the functions of the library itself.

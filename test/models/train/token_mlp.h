@@ -15,7 +15,6 @@
 #include "test/expect_error.h"
 #include "test/temporary_folder.h"
 
-#include <filesystem>
 #include <sstream>
 
 namespace kiln {

@@ -2,8 +2,6 @@
 
 #include "test/runtime/semantics/semantics.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cmath>
 #include <numbers>

@@ -2,10 +2,12 @@
 // positions and limits may wrap. accesses_test has masks that are loaded, product_test those of products.
 
 #include "test/runtime/semantics/drawn.h"
+#include "test/runtime/semantics/semantics.h"
 
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 
 using namespace kiln;
@@ -179,5 +181,190 @@ TEST_P(Masks, OfTrianglesChooseElementsOfRows) {
 }
 
 KILN_ON_PROCESSORS(Masks);
+
+// --- Constant offsets across the ends of a view ----------------------------------------------------------------------
+
+// Loads of tiles at constant offsets across both ends of a view, for every type and every offset. The compiler knows
+// that some lanes are outside and tests others at run time; neither may be forgotten.
+
+constexpr int64_t reach = 17, offsets = 2 * reach + 1, width = 16; // a native vector of 32 bits at its widest
+constexpr int64_t extent = 24;
+
+struct EndConfig {
+  bool known = false; // the view's extent is known while compiling
+};
+const std::vector<Field> endFields = {field("known", &EndConfig::known)};
+
+/// The tile that begins `offset` after the row's beginning, or that much after the last one that is inside.
+Tile columnAt(View view, bool atEnd, int64_t offset, EndConfig cfg) {
+  if (!atEnd)
+    return full(i64, {}, offset);
+  const int64_t fits = extent - width + offset;
+  return cfg.known ? full(i64, {}, fits) : view.dim(1) - (width - offset);
+}
+
+/// Row `row` of x by tiles from each offset, a line of `out` for each.
+void loadOverEnds(View x, View out, Tile row, EndConfig cfg) {
+  if (cfg.known)
+    (void)x.extent(1);
+  (void)(out.extent(0) + out.extent(1));
+  for (int64_t line = 0; line < 2 * offsets; ++line) {
+    const bool atEnd = line >= offsets;
+    Tile column = columnAt(x, atEnd, line % offsets - reach, cfg);
+    store(out, {line, 0}, load(x, {row, column}, {1, width}));
+  }
+}
+const Kernel loadOverEndsKernel = kernel("load_over_ends", loadOverEnds, endFields);
+
+/// The offset of the line's tile in the view.
+int64_t beginOf(int64_t line) {
+  const int64_t offset = line % offsets - reach;
+  return line < offsets ? offset : extent - width + offset;
+}
+
+class Ends : public Semantics {
+protected:
+  static uint64_t elementAt(Type type, int64_t column) { return wordOf(type, type == boolean ? 1 : column + 2); }
+};
+
+// Two rows, the first at the beginning of memory and the last at its end, with ones in between.
+TEST_P(Ends, ReadZeroOutsideWhateverIsKnown) {
+  for (const Type type : everyType)
+    for (const bool known : {false, true}) {
+      const int64_t count = 4096 / bytesOf(type);
+      Raw raw(count, wordOf(type, 1));
+      for (int64_t column = 0; column < extent; ++column)
+        raw[column] = raw[count - extent + column] = elementAt(type, column);
+      const GuardedPages page(*device, type, raw);
+      const TensorRef x{page.data(), type, {2, extent}, {count - extent, 1}};
+      for (const int64_t row : {0, 1, -1, 2}) {
+        const Tensor out = tensor(type, {2 * offsets, width}, Raw(2 * offsets * width, 1));
+        launch(loadOverEndsKernel, {x, out.ref(), row}, fmt::format("known={:d}", known));
+        const Raw got = read(out);
+        for (int64_t i = 0; i < 2 * offsets * width; ++i) {
+          const int64_t column = beginOf(i / width) + i % width;
+          const bool inside = column >= 0 && column < extent && row >= 0 && row < 2;
+          ASSERT_EQ(got[i], inside ? elementAt(type, column) : 0)
+              << nameOf(type) << ", known " << known << ", row " << row << ", tile at " << beginOf(i / width)
+              << ", lane " << i % width;
+        }
+      }
+    }
+}
+
+KILN_ON_PROCESSORS(Ends);
+
+// --- Masks in loops: a mask may be omitted in iterations in which it is all true, and only there ---------------------
+
+constexpr int64_t rows = 8, columns = 16;
+
+/// The ways to write a mask of a tile at row m and column n of something with T columns.
+enum Form { Extent, WideExtent, Causal, Turned, Window, Reversed, Beside, Cut, Two, formCount };
+
+struct SplitConfig {
+  int form = 0, begin = 0, step = columns;
+};
+
+Tile maskOf(Tile m, Tile n, Tile T, Tile huge, int form) {
+  Tile row = unsqueeze(iota(rows), -1), column = unsqueeze(iota(columns), 0); // (ROWS, 1), (1, COLUMNS)
+  switch (form) {
+  case Extent:
+    return column < cast(T - n, i32);
+  case WideExtent:
+    return n + unsqueeze(iota(columns, i64), 0) < T;
+  case Causal:
+    return column - row <= cast(m - n, i32);
+  case Turned:
+    return row - column <= cast(n - m, i32);
+  case Window:
+    return (column - row <= cast(m - n, i32)) & (row - column < cast(n - m + 24, i32));
+  case Reversed:
+    return cast(n - m, i32) >= row - column;
+  case Beside: // a number of rows' own beside the scalar
+    return (column < cast(T - n, i32)) & (row < 5);
+  case Cut: // what is above 32 bits is lost
+    return column <= cast(huge - n, i32);
+  default: // one tile chosen by a mask, another by its opposite
+    return !(column - row > cast(m - n, i32));
+  }
+}
+
+bool isSeen(int64_t row, int64_t column, int64_t m, int64_t n, int64_t T, int64_t huge, int form) {
+  switch (form) {
+  case Extent:
+  case WideExtent:
+    return n + column < T;
+  case Causal:
+  case Two:
+    return n + column <= m + row;
+  case Turned:
+  case Reversed:
+    return m + row <= n + column;
+  case Window:
+    return n + column <= m + row && m + row < n + column + 24;
+  case Beside:
+    return n + column < T && row < 5;
+  default:
+    return column <= static_cast<int32_t>(huge - n);
+  }
+}
+
+/// Every round counts, in its order: acc · 3 + the element where the mask is true, else + −1 and the round's number.
+void underLoop(View x, View large, View y, SplitConfig cfg) {
+  Tile m = program_id(0) * rows, T = x.dim(0), huge = large.dim(0);
+  Tile acc = zeros(i32, {rows, columns}); // (ROWS, COLUMNS)
+  for (Tile n : range(cfg.begin, T, cfg.step)) {
+    Tile mask = broadcast(maskOf(m, n, T, huge, cfg.form), {rows, columns}); // (ROWS, COLUMNS)
+    Tile value = unsqueeze(load(x, {n}, {columns}), 0);                      // (1, COLUMNS)
+    acc = acc * 3 + where(mask, value, -1 - cast(n, i32));                   // (ROWS, COLUMNS)
+  }
+  store(y, {m, 0}, acc);
+}
+const Kernel underLoopKernel =
+    kernel("under_loop", underLoop,
+           {field("form", &SplitConfig::form), field("begin", &SplitConfig::begin), field("step", &SplitConfig::step)});
+
+Raw expected(const Raw &x, int64_t programs, int64_t huge, SplitConfig cfg) {
+  const auto T = static_cast<int64_t>(x.size());
+  Raw result;
+  for (int64_t i = 0; i < programs * rows; ++i)
+    for (int64_t column = 0; column < columns; ++column) {
+      const int64_t m = i / rows * rows;
+      uint32_t acc = 0;
+      for (int64_t n = cfg.begin; n < T; n += cfg.step) {
+        const auto value = static_cast<uint32_t>(n + column >= 0 && n + column < T ? x[n + column] : 0);
+        const bool seen = isSeen(i % rows, column, m, n, T, huge, cfg.form);
+        acc = acc * 3 + (seen ? value : static_cast<uint32_t>(-1 - n));
+      }
+      result.push_back(acc);
+    }
+  return result;
+}
+
+class Split : public Semantics {};
+
+TEST_P(Split, MasksInLoopsKeepTheirRounds) {
+  constexpr int64_t programs = 7;
+  const Tensor one = tensor(i32, {1}, {0});
+  for (int form = 0; form < formCount; ++form)
+    for (const auto &[begin, step] : {std::pair{0, 16}, {-21, 7}, {3, 40}})
+      for (const int64_t T : {0, 1, 16, 40, 56, 93}) {
+        Raw words;
+        for (int64_t i = 0; i < T; ++i)
+          words.push_back(1000 * i + 7);
+        // One number as an extent: a view of that size, of which only the extent is read.
+        const int64_t huge = (int64_t{1} << 32) + 37;
+        TensorRef large = one.ref();
+        large.extents = {huge};
+        large.strides = {0};
+        const Tensor x = tensor(i32, {T}, words), y(device, i32, {programs * rows, columns});
+        const SplitConfig cfg{form, begin, step};
+        launch(underLoopKernel, {x.ref(), large, y.ref()}, cfg, programs);
+        EXPECT_EQ(read(y), expected(words, programs, huge, cfg))
+            << "form " << form << ", from " << begin << " by " << step << " to " << T;
+      }
+}
+
+KILN_ON_PROCESSORS(Split);
 
 } // namespace

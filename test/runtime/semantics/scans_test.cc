@@ -3,8 +3,6 @@
 
 #include "test/runtime/semantics/semantics.h"
 
-#include <cmath>
-
 using namespace kiln;
 using namespace kiln::test;
 

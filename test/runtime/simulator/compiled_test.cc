@@ -4,7 +4,6 @@
 #include "test/runtime/simulator/machine.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <fmt/format.h>
 

@@ -3,7 +3,6 @@
 #include "runtime/simulator/TensorMap.h"
 #include "test/runtime/simulator/machine.h"
 
-#include <bit>
 #include <fmt/format.h>
 #include <numeric>
 

@@ -6,8 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 using namespace kiln::simt;
 
 namespace {
