@@ -1,7 +1,6 @@
 // Activations and their derivatives.
 
 #include "kernels/activation.h"
-#include "dialect/dsl/Kernel.h"
 #include "kernels/gelu.h"
 
 #include <cmath>

@@ -2,7 +2,6 @@
 // maximum, for its sum, and for the gradient that overwrites it. A row that fits the registers is read once.
 
 #include "kernels/cross_entropy.h"
-#include "kernels/blocks.h"
 #include "kernels/operands.h"
 
 #include <algorithm>

@@ -5,8 +5,6 @@
 #include "kernels/operands.h"
 #include "kernels/rows.h"
 
-#include <algorithm>
-
 namespace kiln {
 
 /// out[n] = wte[tokens[n]] + wpe[n mod T].

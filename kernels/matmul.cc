@@ -20,7 +20,6 @@
 #include "kernels/matmul.h"
 #include "kernels/gelu.h"
 #include "kernels/matmul_pick.h"
-#include "kernels/operands.h"
 
 #include <algorithm>
 

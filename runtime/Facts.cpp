@@ -2,8 +2,6 @@
 
 #include "runtime/Facts.h"
 
-#include <cstdlib>
-
 namespace kiln {
 
 uint64_t Fact::encode() const {

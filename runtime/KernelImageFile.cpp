@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <concepts>
 #include <cstring>
 #include <limits>
 

@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <numeric>
-#include <optional>
 
 namespace kiln {
 

@@ -6,7 +6,6 @@
 #include "dialect/tile/TypeRules.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Verifier.h"
 
 using namespace mlir;
 

@@ -3,7 +3,6 @@
 
 #include "dialect/simt/SimtDialect.h"
 
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/Support/MathExtras.h"
 

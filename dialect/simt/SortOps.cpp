@@ -3,7 +3,6 @@
 #include "dialect/simt/SimtDialect.h"
 #include "dialect/tile/TypeRules.h"
 
-#include "mlir/IR/OpImplementation.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

@@ -4,8 +4,6 @@
 
 #include "dialect/simt/layout/SwizzledLayout.h"
 
-#include "llvm/Support/MathExtras.h"
-
 using namespace mlir;
 
 namespace kiln::simt {

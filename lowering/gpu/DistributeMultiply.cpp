@@ -5,7 +5,6 @@
 #include "dialect/simt/WgmmaLayout.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 

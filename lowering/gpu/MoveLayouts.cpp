@@ -4,7 +4,6 @@
 
 #include "lowering/gpu/ThreadCode.h"
 
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

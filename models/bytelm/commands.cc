@@ -11,7 +11,6 @@
 #include "models/train/settings.h"
 #include "runtime/Streams.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

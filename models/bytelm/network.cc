@@ -14,9 +14,7 @@ namespace kiln {
 
 //===-- Config --------------------------------------------------------------------------------------------------===//
 
-bool ByteConfig::sameModel(const ByteConfig &o) const {
-  return layers == o.layers && heads == o.heads && width == o.width && inner == o.inner && context == o.context;
-}
+bool ByteConfig::sameModel(const ByteConfig &o) const { return kiln::configJson(*this) == kiln::configJson(o); }
 
 void verify(const ByteConfig &c) { verifySizes(c, c.inner); }
 

@@ -10,7 +10,6 @@
 #include <cctype>
 #include <chrono>
 #include <fmt/format.h>
-#include <utility>
 
 namespace kiln {
 

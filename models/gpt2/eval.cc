@@ -9,7 +9,6 @@
 #include "models/gpt2/commands.h"
 #include "models/gpt2/pretrained.h"
 #include "models/train/evaluation.h"
-#include "models/train/trainer.h"
 #include "runtime/Streams.h"
 
 #include <algorithm>

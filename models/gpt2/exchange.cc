@@ -8,7 +8,6 @@
 #include "models/tokens/files.h"
 #include "models/train/run_folder.h"
 #include "runtime/Streams.h"
-#include "runtime/Tensor.h"
 
 #include <filesystem>
 #include <fmt/format.h>

@@ -1,11 +1,17 @@
-// Prints the cost of a model.
+// The commands info, profile and sample: a model's cost, the time of a step by kernel, and texts.
 
+#include "models/generate/sample_command.h"
 #include "models/gpt2/commands.h"
 #include "models/gpt2/config.h"
 #include "models/gpt2/network.h"
+#include "models/gpt2/pretrained.h"
+#include "models/observe/profiler.h"
+#include "models/observe/trace.h"
 #include "models/parallel/shards.h"
+#include "models/tokens/tokenizer.h"
 #include "models/train/memory.h"
 #include "models/train/settings.h"
+#include "runtime/Files.h"
 #include "runtime/Streams.h"
 
 #include <fmt/format.h>
@@ -78,9 +84,8 @@ void info(const InfoOptions &options) {
   for (const ArenaPlan::Entry &e : memory.training.entries)
     unshared += e.bytes;
   std::string text = fmt::format("model        {}\n", textOf(config));
-  text +=
-      fmt::format("parameters   {} in {} tensors ({} of them decay)\n", network.parameters().count(),
-                  network.parameters().all().size(), network.parameters().decayedCount());
+  text += fmt::format("parameters   {} in {} tensors ({} of them decay)\n", network.parameters().count(),
+                      network.parameters().all().size(), network.parameters().decayedCount());
   text += fmt::format("step         {} sequences, {} tokens, {:.3f} GFLOP, {} launches\n", batch,
                       batch * config.context, flopsOfStep(config, batch) / 1e9, memory.launches.size());
   text += fmt::format("memory\n  weights    {}  ({})\n", megabytes(memory.parameters), nameOf(config.type));
@@ -101,6 +106,68 @@ void info(const InfoOptions &options) {
   if (options.launches)
     text += launchesText(memory);
   writeResult(text);
+}
+
+// --- profile ---------------------------------------------------------------------------------------------------------
+
+void profile(const ProfileOptions &options) {
+  expectBetween("--steps", options.steps, largestSize);
+  expectNoBatchTokens(options.settings);
+  const TrainSettings settings = applied(options.settings, gpt2Named(nameOf(options.model)).settings);
+  const Gpt2Config config = configured(chooseModel(options.model), settings);
+  const Network network(config);
+  const std::shared_ptr<Device> device = openDevice(options.machine);
+  Trainer trainer(device, network, settings);
+  trainer.initialize(settings.seed);
+  const HostBatch batch = randomTokens(config, settings.batch, settings.seed);
+  const auto take = [&](int64_t number, Profiler *profiler) {
+    trainer.beginStep(learningRate(settings, 0), number);
+    for (int64_t micro = 0; micro < settings.accumulate; ++micro)
+      noted(profiler, Track::host, "gradient", [&] { trainer.addGradient(batch, micro); });
+    return noted(profiler, Track::host, "update", [&] { return trainer.update(); });
+  };
+  take(1, nullptr);
+  const Roof roof = measureRoof(*device, config.type, trainer.precision());
+  Profiler profiler(trainer);
+  for (int64_t number = 1; number <= options.steps; ++number) {
+    noted(&profiler, Track::host, fmt::format("step {}", number), [&] { return take(number + 1, &profiler); });
+    profiler.endStep();
+  }
+  const TraceFacts facts = profiler.facts(roof);
+  if (options.trace)
+    writeOutput(*options.trace, chromeTrace(profiler.stretches(), facts));
+  writeResult(fmt::format("{}, micro-batches of {}\n{}", textOf(config), settings.batch,
+                          profileText(profiler.stretches(), facts, profiler.isTime())));
+}
+
+// --- sample ----------------------------------------------------------------------------------------------------------
+
+/// End-of-document tokens, if the vocabulary has any.
+static std::vector<int32_t> findEnds(const Vocabulary &vocabulary) {
+  std::vector<int32_t> ends;
+  for (const std::optional<int32_t> token : {documentMark(vocabulary), documentEnd(vocabulary)})
+    if (token)
+      ends.push_back(*token);
+  return ends;
+}
+
+void sample(const SampleOptions &options) {
+  GenerationOptions writing = options.writing;
+  if (!writing.prompt && !writing.promptFile)
+    writing.prompt = "\n";
+  const TrainedModel read = readTrained(options.folder, options.dtype);
+  verifyTokens(read.config, read.vocabulary);
+  const Network network(read.config);
+  const std::shared_ptr<Device> device = openDevice(options.machine);
+  const Tensor weights = uploaded(device, network, read.weights);
+  const Tokenizer tokenizer(read.vocabulary.value_or(byteVocabulary()));
+  write(
+      "gpt2", [&](const Generator::Options &texts) { return Generator(device, network, weights, texts); },
+      {.encode = [&](const std::string &text) { return tokenizer.encode(text, /*specials=*/true); },
+       .decode = [&](std::span<const int32_t> tokens) { return tokenizer.decode(tokens); },
+       .size = tokenizer.size(),
+       .ends = findEnds(tokenizer.vocabulary())},
+      writing);
 }
 
 } // namespace kiln

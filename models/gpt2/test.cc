@@ -1,6 +1,5 @@
 // Runs one micro-batch on both devices, with random tokens and weights or with llm.c's.
 
-#include "models/data/batches.h"
 #include "models/generate/generator.h"
 #include "models/gpt2/commands.h"
 #include "models/gpt2/llmc.h"

@@ -3,7 +3,6 @@
 #include "models/nn/block.h"
 
 #include <fmt/format.h>
-#include <utility>
 
 namespace kiln {
 

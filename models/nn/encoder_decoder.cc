@@ -2,7 +2,6 @@
 
 #include "models/nn/encoder_decoder.h"
 
-#include <fmt/format.h>
 #include <utility>
 
 namespace kiln {

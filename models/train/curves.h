@@ -5,7 +5,6 @@
 #include "models/train/chart.h"
 
 #include <array>
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
 namespace kiln {
 

@@ -2,7 +2,6 @@
 
 #include "models/train/trainer.h"
 #include "kernels/attention.h"
-#include "kernels/outliers.h"
 #include "kernels/sum.h"
 #include "models/nn/build.h"
 #include "models/train/memory.h"
@@ -11,7 +10,6 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
-#include <limits>
 #include <map>
 
 namespace kiln {

@@ -3,7 +3,6 @@
 #include "models/translate/network.h"
 #include "models/data/json.h"
 
-#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,11 +13,7 @@ namespace kiln {
 //===-- Config --------------------------------------------------------------------------------------------------===//
 
 bool TranslationConfig::sameModel(const TranslationConfig &o) const {
-  TranslationForm begun = form; // not stored in config.json
-  begun.start = o.form.start;
-  return encoderLayers == o.encoderLayers && layers == o.layers && heads == o.heads && width == o.width &&
-         inner == o.inner && context == o.context && begun == o.form && sourceVocab == o.sourceVocab &&
-         vocab == o.vocab;
+  return kiln::configJson(*this) == kiln::configJson(o); // without the initialisation
 }
 
 void verify(const TranslationConfig &c) {

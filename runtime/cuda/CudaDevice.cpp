@@ -10,8 +10,6 @@
 #include "runtime/cuda/Events.h"
 #include "runtime/cuda/LoadedKernel.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <mutex>
 

@@ -5,6 +5,7 @@
 #include "runtime/Compile.h"
 
 #include <algorithm>
+#include <optional>
 #include <regex>
 #include <sstream>
 

@@ -51,7 +51,7 @@ Sample takeSample(const Signature &signature, const simulator::Program &program,
 Sample takeSample(Device &device, const Launch &launch, const std::string &ptx, simulator::Memory &memory,
                   void *workspace, int programs);
 
-// --- The work of a launch (launch_work.cc) --------------------------------------------------------------------------
+// --- The work of a launch --------------------------------------------------------------------------------------------
 
 /// Counts of a warp's machine code.
 struct SassCounts {

@@ -3,7 +3,6 @@
 #include "dialect/simt/layout/SharedAccess.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 
 #include "dialect/simt/layout/SwizzledLayout.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The rows of a run in its log and llm.c's main.log, and the losses as a line of text.
 
-#include "models/train/step_log.h"
+#include "models/train/log.h"
 #include "models/train/progress.h"
 #include "test/temporary_folder.h"
 
