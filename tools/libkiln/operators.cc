@@ -14,14 +14,19 @@
 #include "kernels/gelu.h"
 #include "kernels/layernorm.h"
 #include "kernels/matmul.h"
+#include "kernels/operands.h"
 #include "kernels/softmax.h"
 #include "kernels/sum.h"
 #include "runtime/Tensor.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -63,12 +68,14 @@ struct Operator {
   struct Operand {
     std::string name;
     bool isWritten, isOptional;
+    size_t broadcast; // leading dimensions whose extent may be 1
   };
   using Tensors = std::vector<std::optional<TensorRef>>;
 
   std::string name;
   std::vector<Operand> operands;
   std::vector<Field> fields;
+  Kernel form; // its parameters are the operands with their shapes and types (kernels/operands.h)
   std::function<OperatorPlan(const std::shared_ptr<Device> &, const Tensors &, const OperatorOptions &)> plan;
 };
 } // namespace
@@ -78,59 +85,47 @@ using Tensors = Operator::Tensors;
 
 // --- Operands --------------------------------------------------------------------------------------------------------
 
-/// Parses operands, "a, b? -> out": those read, then those written; "?" marks optional ones.
-static std::vector<Operator::Operand> operandsOf(const std::string &text) {
-  std::vector<Operator::Operand> operands;
-  bool isWritten = false;
-  std::string name;
-  const auto end = [&] {
-    if (name == "->")
-      isWritten = true;
-    else if (!name.empty())
-      operands.push_back({name.substr(0, name.find('?')), isWritten, name.ends_with('?')});
-    name.clear();
-  };
-  for (const char c : text)
-    if (c == ' ' || c == ',')
-      end();
-    else
-      name += c;
-  end();
-  return operands;
+/// An operator with these operands, "a (M, K); b? (K, N) as a -> out (M, N)": those read, then those written; "?" marks
+/// optional ones. Shapes and types are as in registrations of kernels; an extent `H|1` may be 1. Without a shape an
+/// operand is not checked.
+static Operator declare(const std::string &name, const std::string &text) {
+  Operator op{name, {}, {}, {}, {}};
+  op.form.name = name;
+  llvm::SmallVector<llvm::StringRef> sides;
+  llvm::StringRef(text).split(sides, "->");
+  for (const llvm::StringRef side : sides) {
+    llvm::SmallVector<llvm::StringRef> parts;
+    side.split(parts, ';');
+    for (const llvm::StringRef part : parts) {
+      const auto [first, about] = part.trim().split(' ');
+      const bool isOptional = first.ends_with("?");
+      const std::string operand = first.drop_back(isOptional ? 1 : 0).str();
+      std::string shape;
+      llvm::SmallVector<llvm::StringRef> extents;
+      about.split(extents, "|1");
+      for (const llvm::StringRef piece : extents)
+        shape += piece;
+      op.operands.push_back({operand, side.data() != sides[0].data(), isOptional, extents.size() - 1});
+      op.form.parameters.push_back({Kernel::Parameter::Kind::view, operand, shape});
+    }
+  }
+  return op;
+}
+
+/// Throws Error, in the caller's names, unless the operands have their shapes and types.
+static void checkForms(const Operator &op, const Tensors &tensors) {
+  std::vector<kiln::Operand> operands;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    operands.emplace_back(tensors[i]);
+    operands.back().broadcast = op.operands[i].broadcast;
+  }
+  if (!op.form.parameters[0].about.empty())
+    checkOperands(op.form, operands);
 }
 
 /// Whether a matrix is the transpose of one with contiguous rows.
 static bool isTransposed(const TensorRef &matrix) {
   return matrix.strides[1] != 1 && matrix.strides[0] == 1 && matrix.extents[1] > 1;
-}
-
-static void expectMatrix(const char *name, const char *operand, const TensorRef &tensor) {
-  if (tensor.rank() != 2)
-    throw Error(fmt::format("'{}': expected '{}' of rank 2, but got shape {}", name, operand, textOf(tensor.extents)));
-}
-
-/// Throws Error unless a (M, K) · b (K, N), or one of each in a batch (B, M, K), is out (M, N), in the caller's shapes.
-static void expectProduct(const TensorRef &a, const TensorRef &b, const TensorRef &out) {
-  const bool isBatch = a.rank() == 3;
-  if (!isBatch)
-    expectMatrix("matmul", "a", a);
-  if (!isBatch || b.rank() != 3)
-    expectMatrix("matmul", "b", b);
-  else if (a.extents[0] != b.extents[0])
-    throw Error(
-        fmt::format("'matmul': expected equal batches, but got {} and {}", textOf(a.extents), textOf(b.extents)));
-  const std::string batch = isBatch ? fmt::format("{}, ", a.extents[0]) : "";
-  const auto wrong = [](const char *operand, const std::string &shape, const TensorRef &got) {
-    return Error(fmt::format("'matmul': expected '{}' of shape ({}), but got ({})", operand, shape,
-                             fmt::join(got.extents, ", ")));
-  };
-  const int64_t M = a.extents[a.rank() - 2], K = a.extents[a.rank() - 1], N = b.extents[b.rank() - 1];
-  if (b.extents[b.rank() - 2] != K)
-    throw wrong("b", fmt::format("{}{}, N", b.rank() == 3 ? batch : "", K), b);
-  Shape shape = a.extents;
-  shape.back() = N;
-  if (out.extents != shape)
-    throw wrong("out", fmt::format("{}{}, {}", batch, M, N), out);
 }
 
 namespace {
@@ -142,12 +137,12 @@ struct Factors {
 } // namespace
 
 /// a (M, K) and b (K, N), each row-major or column-major.
-static Factors factorsOf(const char *name, const TensorRef &a, const TensorRef &b) {
-  expectMatrix(name, "a", a);
-  expectMatrix(name, "b", b);
+static Factors factorsOf(const char *name, const char *first, const char *second, const TensorRef &a,
+                         const TensorRef &b) {
   const bool ta = isTransposed(a), tb = isTransposed(b);
   if (ta && tb)
-    throw Error(fmt::format("'{}': expected 'a' or 'b' to be stored by rows, but both are stored by columns", name));
+    throw Error(fmt::format("'{}': expected '{}' or '{}' to be stored by rows, but both are stored by columns", name,
+                            first, second));
   return {ta ? Layout::tn : tb ? Layout::nt : Layout::nn, ta ? a.permute({1, 0}) : a, tb ? b.permute({1, 0}) : b};
 }
 
@@ -160,32 +155,30 @@ static Target targetFor(const Device &device, const Options &options) {
 
 // --- Operators -------------------------------------------------------------------------------------------------------
 
-static Plan multiply(const Target &target, const TensorRef &a, const TensorRef &b, const TensorRef &out,
-                     bool accumulate) {
-  expectProduct(a, b, out);
-  if (a.rank() == 3) // a batch of products
-    return vmap(
-        [&](const std::vector<TensorRef> &one) {
-          const Factors factors = factorsOf("matmul", one[0], one[1]);
-          return planMatmul(target, factors.layout, factors.a, factors.b, one[2], accumulate);
-        },
-        {{a, 0}, {b, b.rank() == 3 ? std::optional(0) : std::nullopt}, {out, 0}});
-  const Factors factors = factorsOf("matmul", a, b);
-  return planMatmul(target, factors.layout, factors.a, factors.b, out, accumulate);
+/// a (M, K) · b (K, N), or a batch of such products with one b or one for each.
+static Plan multiply(const Target &target, const Tensors &t, const Options &options) {
+  const TensorRef &a = *t[0], &b = *t[1];
+  static const auto forms = [](const char *result) {
+    return std::array{
+        declare("matmul", fmt::format("a (M, K) float or i8; b (K, N) as a -> out (M, N) {}", result)),
+        declare("matmul", fmt::format("a (B, M, K) float or i8; b (K, N) as a -> out (B, M, N) {}", result)),
+        declare("matmul", fmt::format("a (B, M, K) float or i8; b (B, K, N) as a -> out (B, M, N) {}", result))};
+  };
+  static const std::array ofFloats = forms("float"), ofIntegers = forms("i32");
+  const bool isBatch = a.rank() == 3, hasMany = isBatch && b.rank() == 3;
+  checkForms((a.type == i8 ? ofIntegers : ofFloats)[isBatch + hasMany], t);
+  const auto planOne = [&](const std::vector<TensorRef> &one) {
+    const Factors factors = factorsOf("matmul", "a", "b", one[0], one[1]);
+    return planMatmul(target, factors.layout, factors.a, factors.b, one[2], options.accumulate);
+  };
+  if (isBatch)
+    return vmap(planOne, {{a, 0}, {b, hasMany ? std::optional(0) : std::nullopt}, {*t[2], 0}});
+  return planOne({a, b, *t[2]});
 }
 
 /// out = residual + activation(x · weightᵀ + bias), weight (N, K).
 static Plan linear(const Target &target, const Tensors &t, const Options &options) {
-  const TensorRef &x = *t[0], &weight = *t[1];
-  expectMatrix("linear", "x", x);
-  expectMatrix("linear", "weight", weight);
-  if (weight.extents[1] != x.extents[1] || weight.type != x.type)
-    throw Error(fmt::format("'linear': expected 'weight' of shape (N, {}) and type {}, but got {} of type {}",
-                            x.extents[1], nameOf(x.type), textOf(weight.extents), nameOf(weight.type)));
-  if (t[2] && t[2]->extents != Shape{weight.extents[0]})
-    throw Error(
-        fmt::format("'linear': expected 'bias' of shape {}, but got {}", weight.extents[0], textOf(t[2]->extents)));
-  const Factors factors = factorsOf("linear", x, weight.permute({1, 0}));
+  const Factors factors = factorsOf("linear", "x", "weight", *t[0], t[1]->permute({1, 0}));
   LinearEpilogue epilogue;
   epilogue.bias = t[2];
   epilogue.residual = t[3];
@@ -198,8 +191,6 @@ static Plan layerNorm(const Target &target, const Tensors &t, const Options &opt
   const TensorRef &x = *t[0];
   if (t[1].has_value() != t[2].has_value())
     throw Error("'layernorm': expected 'weight' and 'bias' or neither, but got one of them");
-  if (x.rank() != 2)
-    throw Error(fmt::format("'layernorm': expected 'x' of rank 2, but got shape {}", textOf(x.extents)));
   const bool affine = t[1].has_value();
   const TensorRef none = TensorRef::dense(x.data, x.type, {x.extents[1]}); // not accessed
   return planLayerNorm(target, x, affine ? *t[1] : none, affine ? *t[2] : none, *t[3], *t[4], *t[5],
@@ -207,8 +198,6 @@ static Plan layerNorm(const Target &target, const Tensors &t, const Options &opt
 }
 
 static float attentionScale(const TensorRef &q, const Options &options) {
-  if (q.rank() != 4)
-    throw Error(fmt::format("'attention': expected 'q' of shape (B, H, T, D), but got {}", textOf(q.extents)));
   return static_cast<float>(options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.extents[3])));
 }
 
@@ -220,8 +209,6 @@ static AttentionMask maskOf(const std::optional<TensorRef> &mask, const Options 
 }
 
 static int64_t columnsOf(const TensorRef &logits, const Options &options) {
-  if (logits.rank() != 2)
-    throw Error(fmt::format("'cross_entropy': expected 'logits' of rank 2, but got shape {}", textOf(logits.extents)));
   return options.columns ? options.columns : logits.extents[1];
 }
 
@@ -243,10 +230,12 @@ static OperatorPlan adamW(const std::shared_ptr<Device> &device, const Tensors &
 /// An operator whose plan needs only its operands.
 static Operator made(const char *name, const char *operands, std::vector<Field> fields,
                      const std::function<Plan(const Target &, const Tensors &, const Options &)> &plan) {
-  return {name, operandsOf(operands), std::move(fields),
-          [plan](const std::shared_ptr<Device> &device, const Tensors &t, const Options &options) {
-            return OperatorPlan{plan(targetFor(*device, options), t, options)};
-          }};
+  Operator op = declare(name, operands);
+  op.fields = std::move(fields);
+  op.plan = [plan](const std::shared_ptr<Device> &device, const Tensors &t, const Options &options) {
+    return OperatorPlan{plan(targetFor(*device, options), t, options)};
+  };
+  return op;
 }
 
 static std::vector<Operator> all() {
@@ -255,73 +244,82 @@ static std::vector<Operator> all() {
               columns = field("columns", &Options::columns), ignoreIndex = field("ignore_index", &Options::ignoreIndex),
               labelSmoothing = field("label_smoothing", &Options::labelSmoothing),
               precision = field("precision", &Options::precision, {"default", "ieee", "tf32", "tf32x3", "bf16x3"});
+  Operator adamw = declare("adamw", "gradient (n) -> parameters (n); m (n) f32; v (n) f32; copy? (n) bf16 or f16");
+  adamw.fields = {field("lr", &Options::lr),       field("step", &Options::step),
+                  field("beta1", &Options::beta1), field("beta2", &Options::beta2),
+                  field("eps", &Options::adamEps), field("weight_decay", &Options::weightDecay)};
+  adamw.plan = adamW;
   return {
-      made("add", "x, y -> out", {},
+      made("add", "x (N) any; y (N) any -> out (N) any", {},
            [](const auto &target, const auto &t, const auto &) { return planAdd(target, *t[0], *t[1], *t[2]); }),
-      made("attention", "q, k, v, attn_mask? -> out, lse", {isCausal, scale, precision},
+      made("attention",
+           "q (B, H, Tq, D); k (B, Hk, Tk, D) as q; v (B, Hk, Tk, D) as q; attn_mask? (B|1, H|1, Tq, Tk) i8 -> "
+           "out (B, H, Tq, D) as q; lse (B, H, Tq) f32",
+           {isCausal, scale, precision},
            [](const auto &target, const auto &t, const auto &o) {
              return planAttention(target, *t[0], *t[1], *t[2], *t[4], *t[5], attentionScale(*t[0], o), maskOf(t[3], o));
            }),
-      made("attention_backward", "q, k, v, out, lse, dout, attn_mask? -> dq, dk, dv", {isCausal, scale, precision},
+      made("attention_backward",
+           "q (B, H, Tq, D); k (B, Hk, Tk, D) as q; v (B, Hk, Tk, D) as q; out (B, H, Tq, D); lse (B, H, Tq) f32; "
+           "dout (B, H, Tq, D) as q; attn_mask? (B|1, H|1, Tq, Tk) i8 -> "
+           "dq (B, H, Tq, D); dk (B, Hk, Tk, D); dv (B, Hk, Tk, D)",
+           {isCausal, scale, precision},
            [](const auto &target, const auto &t, const auto &o) {
              return planAttentionBackward(target, {*t[0], *t[1], *t[2], *t[3], *t[4], *t[5]}, *t[7], *t[8], *t[9],
                                           attentionScale(*t[0], o), maskOf(t[6], o));
            }),
-      made("column_sums", "x -> out", {accumulate},
+      made("column_sums", "x (N, C) -> out (C)", {accumulate},
            [](const auto &target, const auto &t, const auto &o) {
              return planColumnSums(target, *t[0], *t[1], o.accumulate);
            }),
-      made("cross_entropy", "logits, targets -> losses", {columns, ignoreIndex, labelSmoothing},
+      made("cross_entropy", "logits (N, V); targets (N) i32 -> losses (N) f32", {columns, ignoreIndex, labelSmoothing},
            [](const auto &target, const auto &t, const auto &o) {
              return planCrossEntropyLoss(target, *t[0], *t[1], *t[2], columnsOf(*t[0], o), o.ignoreIndex,
                                          {.smoothing = o.labelSmoothing});
            }),
-      made("cross_entropy_gradient", "targets -> logits, losses", {columns, ignoreIndex, labelSmoothing, scale},
+      made("cross_entropy_gradient", "targets (N) i32 -> logits (N, V); losses (N) f32",
+           {columns, ignoreIndex, labelSmoothing, scale},
            [](const auto &target, const auto &t, const auto &o) {
              return planCrossEntropy(target, *t[1], *t[0], *t[2], columnsOf(*t[1], o), o.scaleOrOne(), o.ignoreIndex,
                                      {}, {.smoothing = o.labelSmoothing});
            }),
-      made("embedding", "tokens, table, positions? -> out", {scale, field("length", &Options::length)},
+      made("embedding", "tokens (N) i32; table (V, C); positions? (T, C) -> out (N, C)",
+           {scale, field("length", &Options::length)},
            [](const auto &target, const auto &t, const auto &o) {
              const int64_t T = o.length ? o.length : t[0]->count();
              return planEmbeddingSum(target, *t[0], *t[1], *t[3], T, {.scale = o.scaleOrOne(), .places = t[2]});
            }),
-      made("embedding_backward", "dout, tokens, starts, positions -> dtable", {accumulate, scale},
+      made("embedding_backward", "dout (N, C); tokens (U) i32; starts (U + 1) i32; positions (N) i32 -> dtable (V, C)",
+           {accumulate, scale},
            [](const auto &target, const auto &t, const auto &o) {
              return planTokenGradient(target, {*t[1], *t[2], *t[3]}, *t[0], *t[4], o.accumulate, {}, o.scaleOrOne());
            }),
-      made("gelu", "x -> out", {},
+      made("gelu", "x (N) -> out (N)", {},
            [](const auto &target, const auto &t, const auto &) { return planGelu(target, *t[0], *t[1]); }),
-      made("gelu_backward", "x, dout -> dx", {},
+      made("gelu_backward", "x (N); dout (N) -> dx (N)", {},
            [](const auto &target, const auto &t, const auto &) {
              return planGeluBackward(target, *t[0], *t[1], *t[2]);
            }),
-      made("layernorm", "x, weight?, bias? -> out, mean, rstd", {eps}, layerNorm),
-      made("layernorm_backward", "dout, x, weight, mean, rstd -> dx, dweight, dbias", {eps},
+      made("layernorm", "x (N, C); weight? (C); bias? (C) -> out (N, C); mean (N) f32; rstd (N) f32", {eps}, layerNorm),
+      made("layernorm_backward",
+           "dout (N, C); x (N, C); weight (C); mean (N) f32; rstd (N) f32 -> dx (N, C); dweight (C); dbias (C)", {eps},
            [](const auto &target, const auto &t, const auto &o) {
              return planLayerNormBackward(target, *t[0], *t[1], *t[2], *t[3], *t[4], *t[5], *t[6], *t[7], {}, {o.eps});
            }),
-      made("linear", "x, weight, bias?, residual? -> out, preact?",
+      made("linear", "x (M, K); weight (N, K) as x; bias? (N); residual? (M, N) -> out (M, N); preact? (M, N)",
            {field("activation", &Options::activation, activationNames), precision}, linear),
-      made("matmul", "a, b -> out", {accumulate, precision},
-           [](const auto &target, const auto &t, const auto &o) {
-             return multiply(target, *t[0], *t[1], *t[2], o.accumulate);
-           }),
-      made("softmax", "x -> out", {},
+      made("matmul", "a; b -> out", {accumulate, precision}, multiply),
+      made("softmax", "x (N, C) -> out (N, C)", {},
            [](const auto &target, const auto &t, const auto &) { return planSoftmax(target, *t[0], *t[1]); }),
-      made("total", "x -> out", {scale},
+      made("total", "x (N) -> out (1)", {scale},
            [](const auto &target, const auto &t, const auto &o) {
              return planTotal(target, *t[0], *t[1], o.scaleOrOne());
            }),
-      made("weight_gradient", "x, dout -> dweight, dbias?", {accumulate, precision},
+      made("weight_gradient", "x (K, M); dout (K, N) as x -> dweight (M, N); dbias? (N)", {accumulate, precision},
            [](const auto &target, const auto &t, const auto &o) {
              return planWeightGradient(target, *t[0], *t[1], *t[2], t[3], o.accumulate);
            }),
-      {"adamw",
-       operandsOf("gradient -> parameters, m, v, copy?"),
-       {field("lr", &Options::lr), field("step", &Options::step), field("beta1", &Options::beta1),
-        field("beta2", &Options::beta2), field("eps", &Options::adamEps), field("weight_decay", &Options::weightDecay)},
-       adamW},
+      adamw,
   };
 }
 
@@ -389,7 +387,9 @@ static std::unique_ptr<kiln_plan> makePlan(kiln_device *device, const char *name
   setArgs(plan->arguments, *device, arguments, count);
   OperatorOptions chosen;
   parseOptions(op.name, op.fields, options ? options : "", &chosen);
-  OperatorPlan made = op.plan(device->device, tensorsOf(op, plan->arguments, arguments), chosen);
+  const Operator::Tensors tensors = tensorsOf(op, plan->arguments, arguments);
+  checkForms(op, tensors);
+  OperatorPlan made = op.plan(device->device, tensors, chosen);
   plan->kept = std::move(made.kept);
   if (made.plan.workspaceBytes > 0)
     plan->workspace = Tensor(device->device, i8, {made.plan.workspaceBytes});

@@ -171,9 +171,10 @@ def refusals(torch):
         fails(lambda: kiln.ops.matmul(x, numpy.ones((8, 2), "f4")),
               "matmul: expected 'other' to be a PyTorch tensor, as another operand is, but got numpy.ndarray", TypeError)
     fails(lambda: kiln.ops.linear(array.array("f", [1]), x), "linear: expected 'input' to be a PyTorch tensor", TypeError)
-    fails(lambda: kiln.ops.linear(x, torch.randn(3, 7)), "'linear': expected 'weight' of shape (N, 8) and type f32, but got 3x7 of type f32")
-    fails(lambda: kiln.ops.linear(x, torch.randn(3, 8).bfloat16()), "(N, 8) and type f32, but got 3x8 of type bf16")
-    fails(lambda: kiln.ops.linear(x, torch.randn(3, 8), torch.randn(4)), "'linear': expected 'bias' of shape 3, but got 4")
+    fails(lambda: kiln.ops.linear(x, torch.randn(3, 7)), "linear: expected 'weight' of shape (N, 8), but got (3, 7)")
+    fails(lambda: kiln.ops.linear(x, torch.randn(3, 8).bfloat16()), "linear: expected 'weight' of type float32, as 'input', but got bfloat16")
+    fails(lambda: kiln.ops.linear(x, torch.randn(3, 8), torch.randn(4)), "linear: expected 'bias' of shape (3,), but got (4,)")
+    fails(lambda: kiln.ops.linear(x, torch.empty(3, 8, device="meta")), "linear: expected 'weight' on cpu, as 'input', but got it on meta")
     fails(lambda: kiln.ops.softmax(x, dim=0), "softmax: expected 'dim' to be the last dimension, -1 or 1, but got 0")
     fails(lambda: kiln.ops.gelu(x, approximate="none"), "gelu: expected 'approximate' out of tanh, but got none")
     fails(lambda: kiln.ops.layernorm(x, (7,)), "'normalized_shape' to be the last dimensions of 'input', of shape (4, 8), but got (7,)")
@@ -181,8 +182,8 @@ def refusals(torch):
     fails(lambda: kiln.ops.cross_entropy(x, indices, reduction="max"), "cross_entropy: expected 'reduction' out of mean, sum, none, but got max")
     fails(lambda: kiln.ops.cross_entropy(x, x), "cross_entropy: expected 'target' of int32 or int64, but got float32")
     fails(lambda: kiln.ops.embedding(indices.float(), x), "embedding: expected 'input' of int32 or int64, but got float32")
-    fails(lambda: kiln.ops.matmul(x, torch.randn(8, 5).t()), "'matmul': expected 'b' of shape (8, N), but got (5, 8)")
-    fails(lambda: kiln.ops.matmul(torch.randn(8, 4).t(), torch.randn(5, 6)), "'matmul': expected 'b' of shape (8, N), but got (5, 6)")
+    fails(lambda: kiln.ops.matmul(x, torch.randn(8, 5).t()), "matmul: expected 'other' of shape (8, N), but got (5, 8)")
+    fails(lambda: kiln.ops.matmul(torch.randn(8, 4).t(), torch.randn(5, 6)), "matmul: expected 'other' of shape (8, N), but got (5, 6)")
 
     # A launch names the kernel and the argument.
     axpy = kiln.load(sys.argv[2]).axpy

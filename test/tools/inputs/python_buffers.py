@@ -1,7 +1,6 @@
 """The Python package on buffers alone: launches, operators, and the texts of errors. `python_buffers.py KERNELS`."""
 
 import array
-import math
 import os
 import sys
 import tempfile
@@ -42,24 +41,9 @@ assert kiln.ops.add(memoryview(x)[::2], memoryview(y)[::2])[5] == x[10] + y[10]
 product = kiln.ops.matmul(matrix, memoryview(array.array("f", [1, 0, 0, 1, 1, 1])).cast("B").cast("f", (3, 2)))
 assert [product[2, 0], product[2, 1]] == [6 + 8, 7 + 8], product.tolist()[2]
 
-
-
-def zeros(*shape):
-    return memoryview(bytes(4 * math.prod(shape))).cast("f", shape)
-
-
-fails(lambda: kiln.ops.matmul(zeros(4, 8), zeros(5, 8)), "'matmul': expected 'b' of shape (8, N), but got (5, 8)")
-fails(lambda: kiln.ops.matmul(zeros(2, 4, 8), zeros(2, 5, 8)), "'matmul': expected 'b' of shape (2, 8, N), but got (2, 5, 8)")
-fails(lambda: kiln.ops.matmul(zeros(2, 4, 8), zeros(3, 8, 5)), "'matmul': expected equal batches, but got 2x4x8 and 3x8x5")
-fails(lambda: kiln.ops.matmul(zeros(4, 8), zeros(2, 8, 5)), "'matmul': expected 'b' of rank 2, but got shape 2x8x5")
-fails(lambda: kiln.ops.run("matmul", [zeros(4, 8), zeros(8, 5), memoryview(bytearray(80)).cast("f", (5, 4))]), "'matmul': expected 'out' of shape (4, 5), but got (5, 4)")
-fails(lambda: kiln.ops.add(zeros(2, 3), zeros(3, 2)), "add: expected 'other' of shape (2, 3), but got (3, 2)")
-fails(lambda: kiln.ops.adamw(zeros(2, 3), zeros(3, 2), zeros(2, 3), zeros(2, 3), step=1), "adamw: expected 'gradient' of shape (2, 3), but got (3, 2)")
-fails(lambda: kiln.ops.embedding(memoryview(array.array("i", [1])), zeros(8)), "embedding: expected 'weight' of shape (V, C), but got (8,)")
 parameters, m, v = (array.array("f", [1.0, 2.0]) for _ in range(3))
 kiln.ops.adamw(parameters, array.array("f", [0.5, -0.5]), m, v, step=1, lr=0.1)
 assert parameters[0] < 1 and parameters[1] > 1.9, parameters
-
 
 fails(lambda: axpy[3](x, y), "got none for alpha")
 fails(lambda: axpy[3](x, y, 0.5, 3), "expected 3 arguments, but got 4")
@@ -81,7 +65,6 @@ fails(lambda: axpy[3]([1.0, 2.0], y, 0.5), "kernel 'axpy': expected 'x' to be a 
 fails(lambda: axpy[3]({}, y, 0.5), "kernel 'axpy': argument 'x': expected an array or a number, but got dict")
 fails(lambda: axpy[3](matrix, y, 0.5), "for a view of rank 2, but got 1\nhint: 'x' is f32[1000x3], but the kernel declares it as (N)")
 fails(lambda: axpy[3](x, array.array("i", range(N)), 0.5), "the view's type i32, but got f32[1024]; use cast(), or launch with 'y' of type f32")
-fails(lambda: kiln.ops.softmax([[1.0, 2.0]]), "expected an array, but got list")
 before = list(y)
 axpy[5, 0](x, y, alpha=0.5)  # no programs
 assert list(y) == before
@@ -113,7 +96,7 @@ with kiln.open("simulator:sm_80"):  # products of f32 are exact without `precisi
         assert abs(memoryview(product.tobytes()).cast("f")[5] - exact) < 1e-6, exact
     assert abs(kiln.ops.matmul(third, third, precision="tf32")[0, 5] - 16 / 9) > 1e-5
 fails(lambda: kiln.ops.matmul(matrix, matrix), "matmul")
-fails(lambda: kiln.ops.linear(third, third, array.array("f", [0] * 4)), "'linear': expected 'bias' of shape 16, but got 4")
+fails(lambda: kiln.ops.linear(third, third, array.array("f", [0] * 4)), "linear: expected 'bias' of shape (16,), but got (4,)")
 spaced = memoryview(array.array("f", range(8)))[::2]
 fails(lambda: kiln.ops.adamw(spaced, array.array("f", [1] * 4), *(array.array("f", [0] * 4) for _ in range(2)), step=1),
       "'parameters' to be row-major without gaps")

@@ -125,8 +125,6 @@ def _is_dense(x):
 def _as_matrix(x):
     """x (…, C) as (N, C)."""
     shape = _shape(x)
-    if not shape:
-        raise _c.Error("expected an array of rank 1 or more, but got one of rank 0")
     return _rows(_reshaped(x, (math.prod(shape[:-1]), shape[-1])))
 
 
@@ -146,9 +144,51 @@ def _indices(operator, name, x):
     return narrow.cast("i", _shape(x)) if len(narrow) else narrow.cast("i")
 
 
-def _expect_shape(operator, name, x, shape):
-    if _shape(x) != shape:
-        raise _c.Error(f"{operator}: expected '{name}' of shape {shape}, but got {_shape(x)}")
+_FLOATS = ("float32", "bfloat16", "float16")
+
+
+def _is_autocast(x):
+    """Whether PyTorch converts x, within torch.autocast."""
+    torch = sys.modules.get("torch")
+    return _c.is_torch(x) and torch.amp.is_autocast_available(x.device.type) and torch.is_autocast_enabled(x.device.type)
+
+
+def _check(operator, types=_FLOATS, **operands):
+    """Throws unless the operands, pairs of an array or None and a form, have the shapes of their forms: "… K", "N K" or
+    "4 K", where a name is one number in all of them. The first has one of the types, or any if there are none. The others
+    have its type, except for a form that ends in ": float" (one of _FLOATS), ": any", or a type. All are on one device."""
+    known, first = {}, None
+
+    def wrong(name, text):
+        raise _c.Error(f"{operator}: expected '{name}' {text}")
+
+    for name, (x, form) in operands.items():
+        if x is None:
+            continue
+        try:
+            shape, kind = tuple(_shape(x)), _type_name(x)
+        except _c.Error:
+            wrong(name, f"to be an array, but got {type(x).__name__}")
+        extents, _, own = form.partition(": ")
+        extents = extents.split()
+        leading = extents[:1] == ["…"]
+        names = extents[leading:]
+        wanted = [int(each) if each.isdigit() else known.get(each, each) for each in names]
+        inner = shape[len(shape) - len(names):]
+        fits = len(shape) == len(names) or leading and len(shape) > len(names)
+        if not fits or any(each not in (one, extent) for each, one, extent in zip(wanted, names, inner)):
+            text = ", ".join(["…"] * leading + [str(each) for each in wanted])
+            wrong(name, f"of shape ({text}{',' * (len(extents) == 1)}), but got {shape}")
+        known.update(zip(names, inner))
+        like = f", as '{first[0]}'" if first and not own else ""
+        allowed = (_FLOATS if own == "float" else () if own == "any" else (own,) if own else types or () if not first else
+                   (_type_name(first[1]),))
+        if allowed and kind not in allowed and not _is_autocast(x):
+            names = f"{', '.join(allowed[:-1])} or {allowed[-1]}" if len(allowed) > 1 else allowed[0]
+            wrong(name, f"of type {names}{like}, but got {kind}")
+        if first and _c.is_torch(x) and x.device != first[1].device:
+            wrong(name, f"on {first[1].device}, as '{first[0]}', but got it on {x.device}")
+        first = first or (name, x)
 
 
 def _expect_one_of(operator, name, got, values):
@@ -174,7 +214,12 @@ def matmul(input, other, *, precision=None):
     """input · other: (…, K) and (K, N); or (B, M, K) and (B, K, N). Sums are in f32. `precision` of products of f32:
     "ieee" (exact), "tf32", "tf32x3" or "bf16x3"; the default is "ieee", on PyTorch tensors as
     torch.set_float32_matmul_precision says."""
-    if torch := _torch_of("matmul", input=input, other=other):
+    torch = _torch_of("matmul", input=input, other=other)
+    _check("matmul", (*_FLOATS, "int8"), input=(input, "…"), other=(other, "…"))
+    is_batch = len(_shape(other)) == 3
+    _check("matmul", input=(input, "B M K: any" if is_batch else "… K: any"),
+           other=(other, "B K N: any" if is_batch else "K N: any"))
+    if torch:
         return torch.matmul(input, other, precision)
     out = _new(input, _shape(input)[:-1] + _shape(other)[-1:])
     if len(_shape(other)) == 3:
@@ -187,7 +232,9 @@ def matmul(input, other, *, precision=None):
 def linear(input, weight, bias=None, activation="none", *, precision=None):
     """activation(input · weightᵀ + bias): input (…, K), weight (N, K), bias (N). Activations: none, gelu (tanh), gelu_erf,
     relu, relu2, silu; on PyTorch tensors none and gelu. `precision` is that of kiln.ops.matmul."""
-    if torch := _torch_of("linear", input=input, weight=weight, bias=bias):
+    torch = _torch_of("linear", input=input, weight=weight, bias=bias)
+    _check("linear", input=(input, "… K"), weight=(weight, "N K"), bias=(bias, "N: float"))
+    if torch:
         return torch.linear(input, weight, bias, activation, precision)
     out = _new(input, _shape(input)[:-1] + _shape(weight)[:1])
     run("linear", [_as_matrix(input), weight, bias, None, _as_matrix(out), None], activation=activation,
@@ -197,6 +244,7 @@ def linear(input, weight, bias=None, activation="none", *, precision=None):
 
 def softmax(input, dim=-1):
     """Softmax over the last dimension."""
+    _check("softmax", input=(input, "… C"))
     if dim not in (-1, len(_shape(input)) - 1):
         raise _c.Error(f"softmax: expected 'dim' to be the last dimension, -1 or {len(_shape(input)) - 1}, but got {dim}")
     if torch := _torch_of("softmax", input=input):
@@ -209,6 +257,7 @@ def softmax(input, dim=-1):
 def gelu(input, approximate="tanh"):
     """GELU in its tanh form, elementwise."""
     _expect_one_of("gelu", "approximate", approximate, ("tanh",))
+    _check("gelu", input=(input, "…"))
     if torch := _torch_of("gelu", input=input):
         return torch.gelu(input)
     out = _new(input, _shape(input))
@@ -219,17 +268,21 @@ def gelu(input, approximate="tanh"):
 def layernorm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     """torch.nn.functional.layer_norm: over the last dimensions, of shape `normalized_shape` (an int for one of them), which
     weight and bias have too. Either both are given or neither."""
+    _check("layernorm", input=(input, "…"))
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
     if not isinstance(shape, (tuple, list)) or not shape or tuple(shape) != tuple(_shape(input)[-len(shape):]):
         text = shape if isinstance(shape, (tuple, list)) else type(shape).__name__
         raise _c.Error(f"layernorm: expected 'normalized_shape' to be the last dimensions of 'input', of shape "
                        f"{tuple(_shape(input))}, but got {text}")
-    for name, x in (("weight", weight), ("bias", bias)):
-        if x is not None:
-            _expect_shape("layernorm", name, x, tuple(shape))
+    torch = _torch_of("layernorm", input=input, weight=weight, bias=bias)
+    names = [str(extent) for extent in shape]
+    _check("layernorm", input=(input, " ".join(["…", *names])), weight=(weight, f"{' '.join(names)}: float"),
+           bias=(bias, f"{' '.join(names)}: float"))
+    if (weight is None) != (bias is None):
+        raise _c.Error("layernorm: expected 'weight' and 'bias' or neither, but got one of them")
     rows, columns = math.prod(_shape(input)[:-len(shape)]), math.prod(shape)
     weight, bias = (None if x is None else _reshaped(x, (columns,)) for x in (weight, bias))
-    if torch := _torch_of("layernorm", input=input, weight=weight, bias=bias):
+    if torch:
         return torch.layernorm(input, columns, weight, bias, eps)
     out = _new(input, _shape(input))
     run("layernorm", [_rows(_reshaped(input, (rows, columns))), weight, bias, _reshaped(out, (rows, columns)),
@@ -237,13 +290,16 @@ def layernorm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     return _given(input, out)
 
 
-def _mask_bytes(mask):
-    """A mask of attention as int8 (B or 1, H or 1, Tq, Tk), in its own memory."""
+def _mask_bytes(mask, scores):
+    """A mask of attention as int8 (B or 1, H or 1, Tq, Tk), in its own memory. The shape of the scores is (B, H, Tq, Tk)."""
     if mask is None:
         return None
     if _type_name(mask) not in ("bool", "int8"):
         raise _c.Error(f"attention: expected 'attn_mask' of bool or int8, but got {_type_name(mask)}")
     shape = (1,) * (4 - len(_shape(mask))) + tuple(_shape(mask))
+    if shape[2:] != scores[2:] or len(shape) > 4 or any(one not in (1, many) for one, many in zip(shape, scores)):
+        raise _c.Error(f"attention: expected 'attn_mask' of shape ({scores[0]} or 1, {scores[1]} or 1, {scores[2]}, "
+                       f"{scores[3]}), or its last dimensions, but got {tuple(_shape(mask))}")
     if _type_name(mask) == "int8":
         return _reshaped(mask, shape)
     if _c.is_torch(mask):
@@ -261,6 +317,8 @@ def _check_attention(query, key, dropout_p, is_causal, enable_gqa):
     if is_causal and queries != keys:
         raise _c.Error(f"attention: 'is_causal' requires as many queries as keys, but got {queries} and {keys}: "
                        "pass 'attn_mask', or run(\"attention\", …), which aligns the last query with the last key")
+    if heads % max(key_heads, 1):
+        raise _c.Error(f"attention: expected the heads of 'key' to divide those of 'query', but got {key_heads} and {heads}")
     if heads != key_heads and not enable_gqa:
         raise _c.Error(f"attention: expected 'enable_gqa' for {heads} heads of queries and {key_heads} of keys")
 
@@ -272,8 +330,9 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
     Tk) or its last dimensions; a query attends to the keys that are not 0. `scale` is 1 / √D by default. `dropout_p` is 0.
     `precision` is that of kiln.ops.matmul."""
     torch = _torch_of("attention", query=query, key=key, value=value, attn_mask=attn_mask)
+    _check("attention", query=(query, "B H Tq D"), key=(key, "B Hk Tk D"), value=(value, "B Hk Tk D"))
     _check_attention(query, key, dropout_p, is_causal, enable_gqa)
-    mask = _mask_bytes(attn_mask)
+    mask = _mask_bytes(attn_mask, (*_shape(query)[:3], _shape(key)[2]))
     if torch:
         return torch.attention(query, key, value, mask, is_causal, scale, precision)
     out, lse = _new(query, _shape(query)), _new(query, _shape(query)[:3], "float32")
@@ -295,6 +354,7 @@ def cross_entropy(input, target, *, ignore_index=-100, reduction="mean", label_s
     `ignore_index` have loss 0. `reduction` is "mean", over the other rows, "sum", or "none": a loss for each row, (N)."""
     _expect_one_of("cross_entropy", "reduction", reduction, ("mean", "sum", "none"))
     torch = _torch_of("cross_entropy", input=input, target=target)
+    _check("cross_entropy", input=(input, "N V"), target=(target, "N: any"))
     target = _indices("cross_entropy", "target", target)
     if torch:
         return torch.cross_entropy(input, target, ignore_index, reduction, label_smoothing)
@@ -306,9 +366,8 @@ def cross_entropy(input, target, *, ignore_index=-100, reduction="mean", label_s
 def embedding(input, weight):
     """Rows of weight (V, C) for the tokens input (…) of int32 or int64."""
     torch = _torch_of("embedding", input=input, weight=weight)
+    _check("embedding", weight=(weight, "V C"), input=(input, "…: any"))
     input = _indices("embedding", "input", input)
-    if len(_shape(weight)) != 2:
-        raise _c.Error(f"embedding: expected 'weight' of shape (V, C), but got {tuple(_shape(weight))}")
     if torch:
         return torch.embedding(input, weight)
     out = _new(weight, _shape(input) + _shape(weight)[1:])
@@ -318,7 +377,9 @@ def embedding(input, weight):
 
 def add(input, other):
     """input + other, elementwise, of equal shapes."""
-    _expect_shape("add", "other", other, _shape(input))
+    _check("add", None, input=(input, "…"))
+    names = " ".join(str(extent) for extent in _shape(input))
+    _check("add", None, input=(input, names), other=(other, names))
     out = _new(input, _shape(input))
     count = (math.prod(_shape(input)),)
     run("add", [_reshaped(input, count), _reshaped(other, count), _reshaped(out, count)])
@@ -327,8 +388,10 @@ def add(input, other):
 
 def adamw(parameters, gradient, m, v, step, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
     """One step of AdamW, numbered from 1: changes parameters, m and v. All have one shape and no gaps; m and v are f32."""
-    for name, x in (("gradient", gradient), ("m", m), ("v", v)):
-        _expect_shape("adamw", name, x, _shape(parameters))
+    _check("adamw", parameters=(parameters, "…"))
+    names = " ".join(str(extent) for extent in _shape(parameters))
+    _check("adamw", parameters=(parameters, names), gradient=(gradient, f"{names}: float"), m=(m, f"{names}: float32"),
+           v=(v, f"{names}: float32"))
     for name, x in (("parameters", parameters), ("m", m), ("v", v)):
         if not _is_dense(x):  # reshaping would change a copy
             raise _c.Error(f"adamw: expected '{name}' to be row-major without gaps, but got an array with strides")
