@@ -338,6 +338,18 @@ std::shared_ptr<const Executable> compile(Device &device, const Launch &given, v
   return compiled({device, *launch.kernel, launch.args, launch.config, workspace, launch.others});
 }
 
+std::string codeKeyOf(Device &device, const Launch &given) {
+  const Launch launch = expanded(given);
+  const Request request{device, *launch.kernel, launch.args, launch.config, nullptr, launch.others};
+  checkArguments(request);
+  const BusyClock::Scope timed(compiler().clock);
+  const auto traced = traceKernel(*launch.kernel, specialise(request, factsOf(request)), launch.config);
+  std::string key = codeKey(*traced->traced.module, device.backend());
+  traced->traced.module = {};
+  compiler().contexts.give(std::move(traced->context));
+  return key;
+}
+
 std::vector<char> codeOf(Device &device, const Launch &given, void *workspace) {
   const Launch launch = expanded(given);
   const Request request{device, *launch.kernel, launch.args, launch.config, workspace, launch.others};

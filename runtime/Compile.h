@@ -33,6 +33,9 @@ std::shared_ptr<const Executable> compile(Device &device, const Launch &launch, 
 /// memory of the arguments is not read.
 std::vector<char> codeOf(Device &device, const Launch &launch, void *workspace = nullptr);
 
+/// The key of that code in the compile cache: launches with equal keys have equal code. The kernel is only traced.
+std::string codeKeyOf(Device &device, const Launch &launch);
+
 /// The stages of a launch's compilation (lowering/Driver.h), for tools. The memory of the arguments is not read.
 lowering::CompilationRecord recordOf(Device &device, const Launch &launch, void *workspace = nullptr);
 

@@ -8,7 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
+#include <set>
 
 namespace kiln::tools {
 namespace {
@@ -153,6 +155,21 @@ TEST(Search, MayBeExhaustive) {
   EXPECT_EQ(script.measured[1], 27);
 }
 
+// After these rounds, only those that may be the fastest are measured further.
+TEST(Search, IsExhaustiveForNineRounds) {
+  Script script{{200, 100, 101.5, 150}};
+  const auto measure = [&](size_t i) { return script(i) * (1 + 0.2 * (script.state >> 8 & 255) / 255.0); };
+  const auto ranked = search(4, {.exhaustive = true}, measure, [] { return true; });
+  EXPECT_GT(ranked[0].rounds, 9);
+  EXPECT_EQ(script.measured[3], 27);
+}
+
+// Two rounds are two rounds, decided or not.
+TEST(Search, EndsAfterTheRoundsAskedFor) {
+  Script script{{100, 100.5}};
+  EXPECT_EQ(search(2, {.rounds = 2}, [&](size_t i) { return script(i); }, [] { return true; })[0].rounds, 2);
+}
+
 // Exact measures are taken once, and of equals the first wins.
 TEST(Search, MeasuresExactValuesOnce) {
   const std::vector<double> values = {7, 5, 5, 9};
@@ -170,6 +187,89 @@ TEST(Search, EndsWithTheBudget) {
   ASSERT_EQ(ranked.size(), 4u);
   EXPECT_EQ(ranked[0].index, 0u);
   EXPECT_EQ(search(9, {}, [](size_t) { return 1.0; }, [] { return false; }).size(), 1u);
+}
+
+/// Configs of two fields, and what a walk visits among them.
+struct Valley {
+  std::vector<std::string> configs = {"x=64,y=64"};
+  std::set<size_t> visited;
+  std::function<double(double x, double y)> value;
+  Valley() {
+    for (const int x : {1, 2, 4, 8, 16, 32, 64})
+      for (const int y : {128, 64, 32, 16, 8, 4, 2, 1})
+        if (x != 64 || y != 64)
+          configs.push_back("y=" + std::to_string(y) + ",x=" + std::to_string(x));
+  }
+  std::vector<double> visit(const std::vector<size_t> &batch) {
+    std::vector<double> values;
+    for (const size_t i : batch) {
+      EXPECT_TRUE(visited.insert(i).second) << "each once";
+      auto fields = fieldsOf(configs[i]);
+      values.push_back(value(std::stod(fields["x"]), std::stod(fields["y"])));
+    }
+    return values;
+  }
+  /// The best config that the walk visits.
+  std::string walkedTo(const std::function<bool()> &hasTime = [] { return true; }) {
+    walk(Space(configs), [&](const auto &batch) { return visit(batch); }, hasTime);
+    const auto valueOf = [&](size_t i) {
+      auto fields = fieldsOf(configs[i]);
+      return value(std::stod(fields["x"]), std::stod(fields["y"]));
+    };
+    return configs[*std::min_element(visited.begin(), visited.end(),
+                                     [&](size_t a, size_t b) { return valueOf(a) < valueOf(b); })];
+  }
+};
+
+// In a valley that both fields make, the walk reaches the bottom after less than half of the configs.
+TEST(Walk, ReachesTheBottomOfAValley) {
+  Valley valley;
+  valley.value = [](double x, double y) {
+    return 1 + std::abs(std::log2(x) - 2) + std::abs(std::log2(x) + std::log2(y) - 3);
+  };
+  EXPECT_EQ(valley.walkedTo(), "y=2,x=4");
+  EXPECT_LT(valley.visited.size(), valley.configs.size() / 2);
+}
+
+// A second start finds the far valley that is deeper than the default's.
+TEST(Walk, BeginsFarFromTheDefault) {
+  Valley valley;
+  valley.value = [](double x, double y) { return x * y > 64 ? 10 + std::abs(x - 32) : 1 + std::abs(x * y - 2); };
+  EXPECT_LT(valley.walkedTo(), "y=3");
+}
+
+// Infinity, as for a config that does not compile, ends no walk; holes are passed.
+TEST(Walk, PassesConfigsWithoutAValue) {
+  Valley valley;
+  std::erase_if(valley.configs, [](const std::string &config) { return config.ends_with("x=16"); });
+  valley.value = [](double x, double y) { return x == 32 && y > 1 ? INFINITY : x + std::abs(y - 8); };
+  EXPECT_EQ(valley.walkedTo(), "y=8,x=1");
+}
+
+// Few configs are all visited, in one batch. Without time the walk ends after its first batch.
+TEST(Walk, VisitsAllOfFewAndEndsInTime) {
+  Valley few;
+  few.configs.resize(16);
+  few.value = [](double x, double) { return x; };
+  few.walkedTo();
+  EXPECT_EQ(few.visited.size(), 16u);
+  Valley valley;
+  valley.value = few.value;
+  valley.walkedTo([] { return false; });
+  EXPECT_EQ(valley.visited.size(), 3u);
+  EXPECT_TRUE(valley.visited.count(0)) << "the default";
+}
+
+// Values that are no numbers are neighbours of each other; numbers have two at most.
+TEST(Space, HasNeighboursInOneField) {
+  const Space space({"n=1,order=rows", "n=2,order=rows", "n=4,order=rows", "n=8,order=rows", "n=2,order=columns",
+                     "n=2,order=none", "n=16,order=none"});
+  EXPECT_EQ(space.neighboursOf(0), std::vector<size_t>({1}));
+  EXPECT_EQ(space.neighboursOf(2), std::vector<size_t>({1, 3}));
+  std::vector<size_t> ofSecond = space.neighboursOf(1);
+  std::sort(ofSecond.begin(), ofSecond.end());
+  EXPECT_EQ(ofSecond, std::vector<size_t>({0, 2, 4, 5}));
+  EXPECT_EQ(space.neighboursOf(6), std::vector<size_t>({5})) << "4 and 8 have no config with `none`";
 }
 
 TEST(Expression, MultipliesAndDividesUp) {

@@ -3,8 +3,6 @@
 #include "tools/kilnc/Tune.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
 
 #include <fmt/format.h>
 
@@ -15,15 +13,6 @@
 namespace kiln::tools {
 
 // --- Candidates ------------------------------------------------------------------------------------------------------
-
-static std::map<std::string, std::string> fieldsOf(const std::string &config) {
-  std::map<std::string, std::string> values;
-  llvm::SmallVector<llvm::StringRef> fields;
-  llvm::StringRef(config).split(fields, ',', -1, false);
-  for (const llvm::StringRef field : fields)
-    values[field.split('=').first.trim().str()] = field.split('=').second.trim().str();
-  return values;
-}
 
 Candidates candidatesOf(const Kernel &kernel, const std::string &fixed, const Target &target, bool variesResults,
                         const SettingNames &names) {
@@ -123,14 +112,11 @@ static Interval quartileWithin(std::vector<double> values) {
 
 std::vector<Ranked> search(size_t count, SearchOptions options, const std::function<double(size_t)> &measure,
                            const std::function<bool()> &hasTime) {
-  constexpr int rounds = 9, mostRounds = 500, nearFrom = 4;
-  constexpr int dropFrom = 2; // the first round may be wrong about a candidate, on a busy machine
-  constexpr double slowdown = 1.3, equal = 1.02;
+  constexpr int enough = 9, mostRounds = 36, nearFrom = 4;
+  constexpr double slowdown = 1.3, equal = 1.02, equalLeast = 1.01;
   std::vector<std::vector<double>> values(count); // for each candidate, the fastest measurement of each round
   std::vector<bool> wasSlow(count);
-  std::vector<size_t> alive(count);
-  for (size_t i = 0; i < count; ++i)
-    alive[i] = i;
+  std::vector<size_t> alive = allOf(count);
   const auto rank = [&](std::vector<size_t> of) {
     std::vector<Ranked> ranked;
     for (const size_t i : of)
@@ -141,10 +127,16 @@ std::vector<Ranked> search(size_t count, SearchOptions options, const std::funct
   };
   const auto isDecided = [&](const Ranked &each, const Ranked &best) { // which one is faster, or that both are equal
     const Interval one = quartileWithin(values[each.index]), other = quartileWithin(values[best.index]);
-    return one.low > other.high || std::max(one.high, other.high) <= equal * std::min(one.low, other.low);
+    if (one.low > other.high || std::max(one.high, other.high) <= equal * std::min(one.low, other.low))
+      return true;
+    // On a busy machine quartiles vary, but the fastest of nine rounds was hardly disturbed.
+    const double least = *llvm::min_element(values[each.index]), leastOfBest = *llvm::min_element(values[best.index]);
+    return std::max(least, leastOfBest) <= equalLeast * std::min(least, leastOfBest);
   };
   bool isOpen = false; // which one is the fastest
-  for (int round = 1; round <= (options.isExact ? 1 : isOpen ? mostRounds : rounds); ++round) {
+  const int most = options.isExact ? 1 : options.rounds;
+  for (int round = 1; round <= (isOpen && most >= enough ? mostRounds : most); ++round) {
+    const bool keepsAll = options.exhaustive && round < most;
     double best = 0; // the best of this round
     for (const size_t i : alive) {
       if (i != 0 && !hasTime())
@@ -152,7 +144,8 @@ std::vector<Ranked> search(size_t count, SearchOptions options, const std::funct
       std::vector<double> samples = {measure(i)};
       // One measurement is enough for a candidate that is far slower, and for a second one that says so, too.
       const double limit = values[i].size() == 1 && wasSlow[i] ? slowdown : 2 * slowdown;
-      while (!options.isExact && samples.size() < 3 && (options.exhaustive || best == 0 || samples[0] <= limit * best))
+      while (!options.isExact && samples.size() < 3 &&
+             ((options.exhaustive && round <= most) || best == 0 || samples[0] <= limit * best))
         samples.push_back(measure(i));
       values[i].push_back(*llvm::min_element(samples));
       best = best == 0 ? values[i].back() : std::min(best, values[i].back());
@@ -166,24 +159,21 @@ std::vector<Ranked> search(size_t count, SearchOptions options, const std::funct
       const size_t place = &each - ranked.data();
       wasSlow[each.index] = each.value > slowdown * ranked[0].value;
       // A busy machine may double the times of all rounds so far.
-      const double most = round < nearFrom ? 2 * slowdown : place > 1 ? 1 : slowdown;
+      const double limit = round < nearFrom ? 2 * slowdown : place > 1 ? 1 : slowdown;
       const double low = quartileWithin(values[each.index]).low;
-      if (each.index != 0 && !options.exhaustive && round >= dropFrom && low > most * ranked[0].value)
+      if (each.index != 0 && !keepsAll && round >= options.dropFrom && low > limit * ranked[0].value)
         continue;
       alive.push_back(each.index);
       isOpen |= place > 0 && !isDecided(each, ranked[0]);
     }
     llvm::sort(alive);
   }
-  std::vector<size_t> all(count);
-  for (size_t i = 0; i < count; ++i)
-    all[i] = i;
-  std::vector<Ranked> ranked = rank(all);
+  std::vector<Ranked> ranked = rank(allOf(count));
   // The best must be among the candidates of all rounds, because few rounds may be fast by chance.
-  int most = 0;
+  int longest = 0;
   for (const Ranked &each : ranked)
-    most = std::max(most, each.rounds);
-  const auto first = llvm::find_if(ranked, [&](const Ranked &each) { return each.rounds >= most - 1; });
+    longest = std::max(longest, each.rounds);
+  const auto first = llvm::find_if(ranked, [&](const Ranked &each) { return each.rounds >= longest - 1; });
   std::rotate(ranked.begin(), first, first == ranked.end() ? first : first + 1);
   return ranked;
 }

@@ -3,6 +3,7 @@
 #include "runtime/Tensor.h"
 #include "tools/kilnc/Tuning.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <fmt/format.h>
@@ -26,7 +27,7 @@ std::shared_ptr<const Executable> Tuning::executableOf(const std::string &config
   return executable;
 }
 
-void Tuning::compileOne(Candidate &candidate) const {
+void Tuning::compileOne(Candidate &candidate) {
   try {
     candidate.executable = executableOf(candidate.config);
   } catch (const std::exception &error) {
@@ -34,28 +35,53 @@ void Tuning::compileOne(Candidate &candidate) const {
   }
 }
 
-void Tuning::compileAll() {
-  candidates[0].executable = executableOf(candidates[0].config); // or throws the complete error
-  std::atomic<size_t> next = 1;
-  const auto work = [&] {
-    for (size_t i; (i = next++) < candidates.size() && elapsed() < 0.4 * options.budget;) {
-      compileOne(candidates[i]);
-      if (const size_t done = next; done % 4 == 0)
-        progress(fmt::format("compiling, {} of {}", std::min(done, candidates.size()), candidates.size()));
+/// Calls `work` for the candidates, several at once, while there is time to compile.
+void Tuning::forEach(const std::vector<size_t> &batch, const std::function<void(Candidate &)> &work) {
+  std::atomic<size_t> next = 0;
+  const auto worker = [&] {
+    for (size_t i; (i = next++) < batch.size() && elapsed() < 0.4 * options.budget;) {
+      progress(fmt::format("compiling {}", candidates[batch[i]].config));
+      work(candidates[batch[i]]);
     }
   };
   std::vector<std::thread> threads;
-  for (int i = 1; i < compileThreads(); ++i)
-    threads.emplace_back(work);
-  work();
+  for (int i = 1; i < std::min(compileThreads(), static_cast<int>(batch.size())); ++i)
+    threads.emplace_back(worker);
+  worker();
   for (std::thread &thread : threads)
     thread.join();
+}
+
+/// Marks candidates whose code and programs are those of an earlier one, such as those with another number of warps on
+/// a CPU: they need not be measured.
+void Tuning::findCopies(const std::vector<size_t> &batch) {
+  std::vector<std::string> keys(candidates.size());
+  forEach(batch, [&](Candidate &candidate) {
+    try {
+      keys[&candidate - candidates.data()] = codeKeyOf(device, {&kernel, candidate.config, candidate.grid, args});
+    } catch (const std::exception &) { // compiling it reports the error
+    }
+  });
+  for (const size_t i : batch)
+    if (!keys[i].empty())
+      candidates[i].isCopy = codes.try_emplace({keys[i], candidates[i].grid}, i).first->second != i;
+}
+
+void Tuning::compileAll(const std::vector<size_t> &batch) {
+  if (!candidates[0].executable)
+    candidates[0].executable = executableOf(candidates[0].config); // or throws the complete error
+  if (!options.exhaustive)
+    findCopies(batch);
+  forEach(batch, [&](Candidate &candidate) {
+    if (!candidate.isCopy && !candidate.executable)
+      compileOne(candidate);
+  });
   // Candidates that exceed a core's cache are skipped, unless the default does, too.
   const int64_t most = device.target().visit([](const CpuFacts &cpu) { return cpu.l2Bytes; },
                                              [](const GpuFacts &) { return std::numeric_limits<int64_t>::max(); });
-  for (Candidate &candidate : candidates)
-    if (candidate.executable && candidate.executable->scratchBytes() > most &&
-        candidates[0].executable->scratchBytes() <= most) {
+  for (const size_t i : batch)
+    if (Candidate &candidate = candidates[i]; candidate.executable && candidate.executable->scratchBytes() > most &&
+                                              candidates[0].executable->scratchBytes() <= most) {
       candidate.error = fmt::format("expected scratch memory within the cache's {} bytes, but got {}", most,
                                     candidate.executable->scratchBytes());
       candidate.executable = {};
@@ -90,33 +116,43 @@ static void setUnlikely(const Arg &arg, std::vector<char> &memory) {
   }
 }
 
-/// Remembers the tensors that any of the candidates writes, with their contents and those before a launch that is
+/// Remembers the tensors that the visited candidates write, with their contents and those before a launch that is
 /// checked. Then a tensor that no candidate reads, not even in part, must not have the right results already: a config
-/// that leaves out some elements would seem right.
-void Tuning::findWritten() {
-  const auto does = [&](size_t i, bool Signature::Parameter::*access) {
-    return args[i].kind == Arg::Kind::tensor && args[i].ref.count() > 0 &&
-           std::any_of(candidates.begin(), candidates.end(), [&](const Candidate &each) {
-             return each.executable && each.executable->signature().parameters[i].*access;
-           });
+/// that leaves out some elements would seem right. The expected results follow from these contents.
+void Tuning::findAccesses(const std::vector<size_t> &batch) {
+  const auto add = [&](std::vector<size_t> &to, bool Signature::Parameter::*access) {
+    const size_t before = to.size();
+    for (size_t i = 0; i < args.size(); ++i)
+      if (args[i].kind == Arg::Kind::tensor && args[i].ref.count() > 0 && !llvm::is_contained(to, i) &&
+          llvm::any_of(batch, [&](size_t each) {
+            return candidates[each].executable && candidates[each].executable->signature().parameters[i].*access;
+          }))
+        to.push_back(i);
+    return to.size() > before;
   };
-  std::vector<Range> read;
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (does(i, &Signature::Parameter::written))
-      written.push_back(i);
-    if (does(i, &Signature::Parameter::read))
-      read.push_back(rangeOf(args[i], nullptr));
-  }
+  const bool readsMore = add(read, &Signature::Parameter::read);
+  if (!add(written, &Signature::Parameter::written) && !readsMore)
+    return;
+  upload(originals); // of fewer tensors: the last ones are new
   originals = contents();
   for (const size_t i : written) {
     const Range range = rangeOf(args[i], nullptr);
-    if (std::any_of(read.begin(), read.end(), [&](const Range &other) { return range.overlaps(other); }))
+    if (llvm::any_of(read, [&](size_t other) { return range.overlaps(rangeOf(args[other], nullptr)); }))
       continue;
     std::vector<char> memory = download(range);
     setUnlikely(args[i], memory);
     device.upload(reinterpret_cast<void *>(range.low), memory.data(), std::ssize(memory));
   }
   unlikely = contents();
+  for (const Expected &each : std::exchange(results, {}))
+    expectResult(each.candidate);
+}
+
+/// Launches a candidate twice. Its result is expected of those that are like it.
+void Tuning::expectResult(size_t candidate) {
+  checkOne(candidates[candidate], nullptr);
+  results.push_back({candidate, contents()});
+  results.back().isRepeatable = checkOne(candidates[candidate], &results.back()).text.empty();
 }
 
 std::vector<char> Tuning::download(const Range &range) const {
@@ -181,7 +217,7 @@ Tuning::Difference Tuning::differenceOf(const Contents &got, const Expected &exp
         continue;
       const Difference difference = {
           fmt::format("expected the result of {}, {} at ({}) of {}, but got {}",
-                      expected.config == candidates[0].config ? "the default config" : "config " + expected.config,
+                      expected.candidate ? "config " + candidates[expected.candidate].config : "the default config",
                       wanted[at], fmt::join(placeOf(number), ", "), kernel.called(written[i]), values[at]),
           isRounding};
       if (!isRounding)
@@ -203,16 +239,39 @@ Tuning::Difference Tuning::checkOne(Candidate &candidate, const Expected *expect
   return expected ? differenceOf(contents(), *expected) : Difference();
 }
 
-void Tuning::checkAll() {
-  findWritten();
-  checkOne(candidates[0], nullptr);
-  std::vector<Expected> results = {{candidates[0].config, contents()}}; // one for each choice of the changing fields
-  results[0].isRepeatable = checkOne(candidates[0], &results[0]).text.empty();
-  if (!results[0].isRepeatable)
-    leftOut += "two launches of the default config differ, so the results of others are not compared\n";
-  bool differs = false, excludesRounding = false;
-  for (size_t i = 1; i < candidates.size(); ++i) {
+/// Compares a candidate's result with the expected one, and leaves it out if they differ.
+void Tuning::compare(size_t index) {
+  Candidate &candidate = candidates[index];
+  const auto like = llvm::find_if(results, [&](const Expected &each) {
+    return !changesResults(kernel, candidate.config, candidates[each.candidate].config);
+  });
+  if (like == results.end())
+    return expectResult(index);
+  const Difference difference = checkOne(candidate, like->isRepeatable ? &*like : nullptr);
+  if (difference.text.empty())
+    return;
+  candidate.rounds = difference.isRounding;
+  if (candidate.rounds && options.variesResults)
+    return;
+  (candidate.rounds ? excludesRounding : differs) = true;
+  if (candidate.rounds)
+    leftOut += fmt::format("left out: {}: rounding, {}\n", candidate.config, difference.text);
+  else
+    faults += fmt::format("kernel '{}', config {}: {}\n", kernel.name, candidate.config, difference.text);
+  candidate.executable = {};
+  candidate.error = "its result is wrong";
+}
+
+void Tuning::checkAll(const std::vector<size_t> &batch) {
+  findAccesses(batch);
+  for (const size_t i : batch) {
     Candidate &candidate = candidates[i];
+    if (i == 0) {
+      expectResult(0);
+      if (!results[0].isRepeatable)
+        leftOut += "two launches of the default config differ, so the results of others are not compared\n";
+      continue;
+    }
     if (candidate.executable && elapsed() > 0.7 * options.budget)
       candidate.executable = {};
     if (!candidate.executable) {
@@ -222,32 +281,18 @@ void Tuning::checkAll() {
     }
     progress(fmt::format("checking {}", candidate.config));
     try {
-      const auto like = std::find_if(results.begin(), results.end(), [&](const Expected &each) {
-        return !changesResults(kernel, candidate.config, each.config);
-      });
-      const bool isNew = like == results.end();
-      const Difference difference = checkOne(candidate, !isNew && like->isRepeatable ? &*like : nullptr);
-      if (isNew) {
-        results.push_back({candidate.config, contents()});
-        results.back().isRepeatable = checkOne(candidate, &results.back()).text.empty();
-      }
-      if (difference.text.empty())
-        continue;
-      candidate.rounds = difference.isRounding;
-      if (candidate.rounds && options.variesResults)
-        continue;
-      (candidate.rounds ? excludesRounding : differs) = true;
-      if (candidate.rounds)
-        leftOut += fmt::format("left out: {}: rounding, {}\n", candidate.config, difference.text);
-      else
-        faults += fmt::format("kernel '{}', config {}: {}\n", kernel.name, candidate.config, difference.text);
+      compare(i);
     } catch (const Error &error) {
       faults += fmt::format("kernel '{}', config {}: {}\n", kernel.name, candidate.config,
                             llvm::StringRef(error.what()).rtrim().str());
+      candidate.executable = {};
+      candidate.error = "its launch failed";
     }
-    candidate.executable = {};
-    candidate.error = "its result is wrong";
   }
+  upload(originals);
+}
+
+void Tuning::explainDifferences() {
   if (excludesRounding)
     leftOut += fmt::format("configs with other roundings, as of sums in another order, can win only with {}\n",
                            options.names.variesResults);
@@ -255,7 +300,6 @@ void Tuning::checkAll() {
     faults += fmt::format("if the number of programs depends on a field, {}; if a field changes results, mark it with "
                           ".changing() and pass {}\n",
                           options.names.grid, options.names.variesResults);
-  upload(originals);
 }
 
 } // namespace kiln::tools

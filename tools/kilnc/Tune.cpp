@@ -7,6 +7,7 @@
 #include "runtime/Streams.h"
 #include "tools/kilnc/Tuning.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -50,23 +51,23 @@ void Tuning::progress(const std::string &text) const {
 // --- Measuring -------------------------------------------------------------------------------------------------------
 
 /// Leaves out candidates that a GPU would run much more slowly than the best, as the pipe model predicts.
-void Tuning::dropSlow() {
+void Tuning::dropSlow(const std::vector<size_t> &batch) {
   constexpr double slowdown = 2;
   if (!rates || simulator || options.exhaustive)
     return;
-  double best = std::numeric_limits<double>::infinity();
-  for (Candidate &candidate : candidates) {
+  for (const size_t i : batch) {
+    Candidate &candidate = candidates[i];
     if (!candidate.executable || elapsed() > 0.6 * options.budget)
       continue;
     progress(fmt::format("predicting {}", candidate.config));
     candidate.predicted = predictedTime(*rates, device, {&kernel, candidate.config, candidate.grid, args});
-    best = std::min(best, candidate.predicted.value_or(best));
+    leastPredicted = std::min(leastPredicted, candidate.predicted.value_or(leastPredicted));
   }
-  for (Candidate &candidate : candidates)
-    if (&candidate != candidates.data() && candidate.predicted.value_or(0) > slowdown * best) {
+  for (const size_t i : batch)
+    if (Candidate &candidate = candidates[i]; i != 0 && candidate.predicted.value_or(0) > slowdown * leastPredicted) {
       candidate.error =
           fmt::format("expected a predicted time of at most {} times the best, {:.2f} us, but got {:.2f} us", slowdown,
-                      best, *candidate.predicted);
+                      leastPredicted, *candidate.predicted);
       candidate.executable = {};
     }
 }
@@ -74,6 +75,8 @@ void Tuning::dropSlow() {
 double Tuning::measureOne(Candidate &candidate) {
   if (isPredicted())
     return candidate.predicted.value();
+  if (measure.isExact() && candidate.first.rounds)
+    return candidate.first.value;
   progress(fmt::format("measuring {}", candidate.config));
   const double value = measure(*candidate.executable, candidate.grid, args, candidate.times);
   // 2 ms of consecutive launches, so that the clock's overhead and short interruptions matter little.
@@ -82,20 +85,93 @@ double Tuning::measureOne(Candidate &candidate) {
   return value;
 }
 
-TuneReport Tuning::run() {
-  compileAll();
-  dropSlow();
-  checkAll();
-  std::vector<size_t> sound; // indices of candidates that compile and have correct results
+/// Measures candidates, and the fastest one so far, in two rounds. Returns their times. Small changes of the machine's
+/// speed, which that one shows, are taken out; after a large one, all are measured again.
+std::vector<double> Tuning::race(const std::vector<size_t> &batch) {
+  constexpr double steady = 1.15;
+  constexpr int mostTries = 3;
+  const Ranked before = candidates[fastest].first;
+  std::vector<size_t> racing = {fastest};
+  for (const size_t i : batch)
+    if (i != fastest && candidates[i].executable)
+      racing.push_back(i);
+  std::vector<Ranked> least(racing.size());
+  const auto hasTime = [&] { return elapsed() < options.budget; };
+  for (int tries = 0; tries < mostTries && racing.size() + !before.rounds > 1 && hasTime(); ++tries) {
+    for (const Ranked &each : search(
+             racing.size(), {.isExact = measure.isExact(), .rounds = 2},
+             [&](size_t i) { return measureOne(candidates[racing[i]]); }, hasTime))
+      if (Ranked &one = least[each.index]; !one.rounds || each.value < one.value)
+        one = each;
+    if (!before.rounds || least[0].value <= steady * before.value)
+      break;
+  }
+  const double scale =
+      before.rounds && least[0].rounds ? std::clamp(before.value / least[0].value, 1 / steady, steady) : 1;
+  std::vector<double> values(batch.size(), std::numeric_limits<double>::infinity());
+  for (size_t i = before.rounds ? 1 : 0; i < racing.size(); ++i)
+    candidates[racing[i]].first = {racing[i], least[i].value * scale, least[i].rounds};
+  for (size_t i = 0; i < batch.size(); ++i)
+    if (const Candidate &candidate = candidates[batch[i]]; candidate.executable && candidate.first.rounds)
+      values[i] = candidate.first.value;
+  for (const size_t i : racing)
+    if (candidates[i].first.rounds && candidates[i].first.value < candidates[fastest].first.value)
+      fastest = i;
+  return values;
+}
+
+std::vector<double> Tuning::visit(const std::vector<size_t> &batch) {
+  for (const size_t i : batch)
+    candidates[i].wasVisited = true;
+  compileAll(batch);
+  dropSlow(batch);
+  checkAll(batch);
+  return options.exhaustive ? std::vector<double>(batch.size()) : race(batch);
+}
+
+/// The default, and the few fastest of the walk; all if there is no better measurement.
+std::vector<size_t> Tuning::finalists() const {
+  constexpr double slowdown = 1.1; // two rounds may be wrong by that much
+  constexpr size_t most = 6;
+  std::vector<size_t> found;
   for (size_t i = 0; i < candidates.size(); ++i)
-    if (candidates[i].executable)
-      sound.push_back(i);
+    if (candidates[i].executable && (i == 0 || options.exhaustive || candidates[i].first.rounds))
+      found.push_back(i);
+  if (options.exhaustive || measure.isExact())
+    return found;
+  const auto valueOf = [&](size_t i) { return candidates[i].first.value; };
+  std::stable_sort(found.begin() + 1, found.end(), [&](size_t a, size_t b) { return valueOf(a) < valueOf(b); });
+  const double limit = slowdown * valueOf(fastest);
+  found.erase(std::find_if(found.begin() + 1, found.end(), [&](size_t i) { return valueOf(i) > limit; }), found.end());
+  found.resize(std::min(found.size(), most));
+  return found;
+}
+
+TuneReport Tuning::run() {
+  std::vector<std::string> configs;
+  for (const Candidate &candidate : candidates)
+    configs.push_back(candidate.config);
+  if (options.exhaustive)
+    visit(allOf(candidates.size()));
+  else
+    walk(
+        Space(configs), [&](const std::vector<size_t> &batch) { return visit(batch); },
+        [&] { return elapsed() < 0.4 * options.budget; });
+  ranOut = elapsed() >= 0.4 * options.budget;
+  explainDifferences();
+  const std::vector<size_t> last = finalists();
   std::vector<Ranked> ranked = search(
-      sound.size(), {measure.isExact(), options.exhaustive}, [&](size_t i) { return measureOne(candidates[sound[i]]); },
-      [&] { return elapsed() < options.budget; });
+      last.size(), {.isExact = measure.isExact(), .exhaustive = options.exhaustive, .dropFrom = 4},
+      [&](size_t i) { return measureOne(candidates[last[i]]); }, [&] { return elapsed() < options.budget; });
   progress("");
   for (Ranked &each : ranked)
-    each.index = sound[each.index];
+    each.index = last[each.index];
+  const size_t measured = ranked.size();
+  for (const Candidate &candidate : candidates)
+    if (candidate.executable && candidate.first.rounds && !llvm::is_contained(last, candidate.first.index))
+      ranked.push_back(candidate.first);
+  std::stable_sort(ranked.begin() + static_cast<ptrdiff_t>(measured), ranked.end(),
+                   [](const Ranked &a, const Ranked &b) { return a.value < b.value; });
   const Ranked byDefault = *std::find_if(ranked.begin(), ranked.end(), [](const Ranked &r) { return r.index == 0; });
   // The default is kept for a gain below one per cent.
   if (!measure.isExact() && byDefault.rounds == ranked[0].rounds && byDefault.value < 1.01 * ranked[0].value)
@@ -138,21 +214,26 @@ std::string Tuning::table(const std::vector<Ranked> &ranked) const {
   if (notListed)
     text += fmt::format("{} slower configs are not listed\n", notListed);
   text += leftOut;
-  size_t measured = 0, compiled = 0;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    measured += std::any_of(ranked.begin(), ranked.end(), [&](const Ranked &r) { return r.index == i; });
-    compiled += candidates[i].executable != nullptr;
-  }
   const double faster = std::find_if(ranked.begin(), ranked.end(), [](const Ranked &r) { return r.index == 0; })->value;
-  text += fmt::format("best of {} configs: {}, {:.2f} times as fast as the default, in {:.1f} s\n", measured,
+  text += fmt::format("best of {} configs: {}, {:.2f} times as fast as the default, in {:.1f} s\n",
+                      ranked.size() - (llvm::count_if(ranked, [](const Ranked &r) { return r.index == 0; }) - 1),
                       candidates[ranked[0].index].config, faster / ranked[0].value, elapsed());
   if (options.refused)
     text += fmt::format("{} more were left out by the kernel's constraint\n", options.refused);
-  const auto late = std::count_if(candidates.begin(), candidates.end(),
-                                  [](const Candidate &c) { return !c.executable && c.error.empty(); });
-  if (late || measured < compiled)
-    text += fmt::format("{} more were not measured within {}={:g}\n", late + compiled - measured, options.names.budget,
-                        options.budget);
+  const auto add = [&](const std::string &why, const auto &isOne) {
+    if (const auto count = llvm::count_if(candidates, isOne))
+      text += fmt::format("{} more {}\n", count, why);
+  };
+  const auto isLate = [&](const Candidate &each) {
+    const bool isMeasured = llvm::any_of(ranked, [&](const Ranked &r) { return &candidates[r.index] == &each; });
+    return !each.isCopy && (each.wasVisited ? each.error.empty() && !isMeasured : ranOut);
+  };
+  add("have the code of another config", [](const Candidate &each) { return each.isCopy; });
+  add(fmt::format("were not measured within {}={:g}", options.names.budget, options.budget), isLate);
+  if (!ranOut)
+    add("are no neighbours of fast configs" +
+            (options.names.exhaustive.empty() ? "" : fmt::format("; {} measures all", options.names.exhaustive)),
+        [](const Candidate &each) { return !each.wasVisited && !each.isCopy; });
   return text;
 }
 

@@ -7,6 +7,9 @@
 #include "tools/kilnc/Measure.h"
 #include "tools/kilnc/Tune.h"
 
+#include <array>
+#include <limits>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -21,9 +24,12 @@ struct Candidate {
   int times = 1;                                // launches in a row that one measurement takes
   std::optional<double> predicted;              // microseconds, by the pipe model
   bool rounds = false;                          // its result differs from the expected one by rounding
+  bool wasVisited = false, isCopy = false;      // a copy has the code and the programs of a candidate visited before
+  Ranked first = {};                            // its value in the walk
 };
 
-/// Every step uses what the steps before it found. Trials.cpp has the steps up to measuring, Tune.cpp the others.
+/// The candidates are visited in batches. Every step uses what the steps before it found. Trials.cpp has the steps up
+/// to measuring, Tune.cpp the others.
 class Tuning {
 public:
   Tuning(Device &device, const Kernel &kernel, const std::vector<Arg> &args, const std::vector<Trial> &trials,
@@ -35,9 +41,9 @@ public:
 
 private:
   using Contents = std::vector<std::vector<char>>; // of the tensors that are written, from their first byte to the last
-  /// The result of a config. All configs with its values of the fields that change results must have it, too.
+  /// The result of a candidate. All with its values of the fields that change results must have it, too.
   struct Expected {
-    std::string config;
+    size_t candidate;
     Contents contents;
     bool isRepeatable = true; // two launches have the same result
   };
@@ -46,17 +52,25 @@ private:
     std::string text;        // empty: no element differs
     bool isRounding = false; // all that differ do so within the rounding errors of a sum in another order
   };
-  void compileAll();
+  std::vector<double> visit(const std::vector<size_t> &batch);
+  void forEach(const std::vector<size_t> &batch, const std::function<void(Candidate &)> &work);
+  void compileAll(const std::vector<size_t> &batch);
   std::shared_ptr<const Executable> executableOf(const std::string &config) const;
-  void compileOne(Candidate &candidate) const;
-  void findWritten();
-  void checkAll();
+  void compileOne(Candidate &candidate);
+  void findCopies(const std::vector<size_t> &batch);
+  void findAccesses(const std::vector<size_t> &batch);
+  void expectResult(size_t candidate);
+  void checkAll(const std::vector<size_t> &batch);
+  void compare(size_t candidate);
+  void explainDifferences();
   Difference checkOne(Candidate &candidate, const Expected *expected);
   std::vector<char> download(const Range &range) const;
   Contents contents() const;
   void upload(const Contents &all);
   Difference differenceOf(const Contents &got, const Expected &expected) const;
-  void dropSlow();
+  void dropSlow(const std::vector<size_t> &batch);
+  std::vector<double> race(const std::vector<size_t> &batch);
+  std::vector<size_t> finalists() const;
   /// Whether times are predictions, on a simulator, and not measured.
   bool isPredicted() const { return rates && simulator; }
   const char *unit() const { return isPredicted() ? "us" : measure.unit(); }
@@ -74,9 +88,15 @@ private:
   const double begun = secondsNow();
   const std::set<std::pair<int, int>> buckets;
   std::vector<Candidate> candidates;
-  std::vector<size_t> written;  // arguments that a candidate writes
-  Contents originals, unlikely; // the second before a launch that is checked
+  std::vector<size_t> read, written; // arguments that a visited candidate reads and writes
+  Contents originals, unlikely;      // of those written; the second before a launch that is checked
+  std::vector<Expected> results;     // one for each choice of the fields that change results
+  bool differs = false, excludesRounding = false;
   std::string leftOut, faults;
+  std::map<std::pair<std::string, std::array<int64_t, 3>>, size_t> codes; // candidates by their code and grid
+  size_t fastest = 0;                                                     // of those visited
+  double leastPredicted = std::numeric_limits<double>::infinity();        // of those visited
+  bool ranOut = false;                                                    // of time, before the walk was at its end
   Measure measure;
   const bench::MachineRates *const rates; // of the device's GPU; null: there is no prediction
   SimulatorDevice *const simulator;       // the device; null: it is none

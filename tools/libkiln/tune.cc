@@ -16,7 +16,8 @@ static const tools::SettingNames names = {.grid = "let grid= depend on it",
                                           .config = "the call",
                                           .variesResults = "vary_results=True",
                                           .budget = "budget",
-                                          .bucket = "bucket="};
+                                          .bucket = "bucket=",
+                                          .exhaustive = ""};
 
 kiln_status kiln_tuned(kiln_device *device, const kiln_kernel *kernel, const kiln_argument *arguments, size_t count,
                        const char *findings, const char **config) {

@@ -22,18 +22,18 @@ struct ProductConfig {
 } // namespace
 
 static std::vector<Field> rowsFields() {
-  return {field("rows", &RowsConfig::rows, "rows of a program"),
-          field("warps", &RowsConfig::warps, "warps of a program")};
+  return {field("rows", &RowsConfig::rows, "rows of a program").among({2, 4, 8, 16}),
+          field("warps", &RowsConfig::warps, "warps of a program").among({2, 4, 8})};
 }
 static std::vector<Field> blockFields() {
-  return {field("block", &BlockConfig::block, "elements of a program's tile"),
-          field("warps", &BlockConfig::warps, "warps of a program")};
+  return {field("block", &BlockConfig::block, "elements of a program's tile").among({256, 512, 2048, 4096}),
+          field("warps", &BlockConfig::warps, "warps of a program").among({1, 2, 8})};
 }
 static std::vector<Field> productFields() {
-  return {field("bm", &ProductConfig::bm, "rows of a tile of the result"),
-          field("bn", &ProductConfig::bn, "columns of a tile of the result"),
-          field("bk", &ProductConfig::bk, "length of the sum that one step adds"),
-          field("warps", &ProductConfig::warps, "warps of a program")};
+  return {field("bm", &ProductConfig::bm, "rows of a tile of the result").among({16, 32, 64}),
+          field("bn", &ProductConfig::bn, "columns of a tile of the result").among({16, 32, 128, 256}),
+          field("bk", &ProductConfig::bk, "length of the sum that one step adds").among({16, 32, 128}).changing(),
+          field("warps", &ProductConfig::warps, "warps of a program").among({2, 8})};
 }
 
 // --- Rows: RMSNorm, softmax, group norm, a KL loss with its gradient, top-k -----------------------------------------
@@ -71,7 +71,7 @@ static void groupNorm(View x, View gamma, View beta, View y, GroupNormConfig cfg
 }
 const Kernel groupNormKernel = kernel("group_norm", groupNorm, {"x (N, C, S)", "gamma (C)", "beta (C)", "y (N, C, S)"},
                                       {field("channels", &GroupNormConfig::channels, "channels of a group"),
-                                       field("warps", &GroupNormConfig::warps, "warps of a program")});
+                                       field("warps", &GroupNormConfig::warps, "warps of a program").among({1, 2, 8})});
 
 static void klLoss(View logP, View logQ, View losses, View gradient, Tile scale, BlockConfig cfg) {
   Tile n = program_id(0), total = zeros(f32, {cfg.block});
@@ -104,9 +104,9 @@ static void largest(View x, View values, View places, LargestConfig cfg) {
   }
 }
 const Kernel largestKernel = kernel("largest", largest, {"x (N, C)", "values (N, k)", "places (N, k) i32"},
-                                    {field("rows", &LargestConfig::rows, "rows of a program"),
+                                    {field("rows", &LargestConfig::rows, "rows of a program").among({2, 4, 8, 16}),
                                      field("k", &LargestConfig::k, "elements of a row that are wanted"),
-                                     field("warps", &LargestConfig::warps, "warps of a program")});
+                                     field("warps", &LargestConfig::warps, "warps of a program").among({2, 4})});
 
 // --- Elementwise: reproducible dropout, rotary embeddings, a stencil, a short convolution along a sequence ----------
 
@@ -131,9 +131,10 @@ static void rope(View x, View cosines, View sines, View y, RopeConfig cfg) {
   store(y, {b, h, t, 0}, cast(fma(left, c, -(right * s)), y.type()));
   store(y, {b, h, t, half}, cast(fma(right, c, left * s), y.type()));
 }
-const Kernel ropeKernel = kernel(
-    "rope", rope, {"x (B, H, T, D)", "cosines (T, D / 2) f32", "sines (T, D / 2) f32", "y (B, H, T, D)"},
-    {field("bt", &RopeConfig::bt, "positions of a program"), field("warps", &RopeConfig::warps, "warps of a program")});
+const Kernel ropeKernel =
+    kernel("rope", rope, {"x (B, H, T, D)", "cosines (T, D / 2) f32", "sines (T, D / 2) f32", "y (B, H, T, D)"},
+           {field("bt", &RopeConfig::bt, "positions of a program").among({1, 4, 8, 16, 64, 128}),
+            field("warps", &RopeConfig::warps, "warps of a program").among({1, 2, 8})});
 
 struct StencilConfig {
   int bm = 16, bn = 128, warps = 4;
@@ -144,9 +145,9 @@ static void stencil(View x, View y, Tile centre, Tile side, StencilConfig cfg) {
   store(y, {i, j}, fma(at(-1, 0) + at(1, 0) + at(0, -1) + at(0, 1), side, at(0, 0) * centre));
 }
 const Kernel stencilKernel = kernel("stencil", stencil, {"x (M, N)", "y (M, N)", "centre of the factors", "side"},
-                                    {field("bm", &StencilConfig::bm, "rows of a program"),
-                                     field("bn", &StencilConfig::bn, "columns of a program"),
-                                     field("warps", &StencilConfig::warps, "warps of a program")});
+                                    {field("bm", &StencilConfig::bm, "rows of a program").among({1, 4, 8, 32, 64}),
+                                     field("bn", &StencilConfig::bn, "columns of a program").among({32, 64, 256, 512}),
+                                     field("warps", &StencilConfig::warps, "warps of a program").among({1, 2, 8})});
 
 struct ConvolveConfig {
   int bt = 16, bd = 128, warps = 4;
@@ -161,10 +162,11 @@ static void convolve(View x, View w, View bias, View y, ConvolveConfig cfg) {
   }
   store(y, {b, t, d}, cast(divide(acc, 1.0 + exp(-acc, Accuracy::fast), Accuracy::fast), y.type()));
 }
-const Kernel convolveKernel = kernel("convolve", convolve, {"x (B, T, D)", "w (4, D)", "bias (D)", "y (B, T, D)"},
-                                     {field("bt", &ConvolveConfig::bt, "positions of a program"),
-                                      field("bd", &ConvolveConfig::bd, "channels of a program"),
-                                      field("warps", &ConvolveConfig::warps, "warps of a program")});
+const Kernel convolveKernel =
+    kernel("convolve", convolve, {"x (B, T, D)", "w (4, D)", "bias (D)", "y (B, T, D)"},
+           {field("bt", &ConvolveConfig::bt, "positions of a program").among({1, 4, 8, 32, 64}),
+            field("bd", &ConvolveConfig::bd, "channels of a program").among({32, 64, 256, 512}),
+            field("warps", &ConvolveConfig::warps, "warps of a program").among({1, 2, 8})});
 
 // --- Fused GEMMs: SwiGLU, 8-bit weights scaled in the loop, an LSTM step, a persistent GEMM -------------------------
 
@@ -277,10 +279,11 @@ static void windowAttention(View q, View k, View v, View slopes, View o, Tile sc
 const Kernel windowAttentionKernel = kernel(
     "window_attention", windowAttention,
     {"q (B, H, T, D)", "k (B, H / group, T, D)", "v (B, H / group, T, D)", "slopes (H) f32", "o (B, H, T, D)", "scale"},
-    {field("bm", &WindowConfig::bm, "queries of a program"), field("bn", &WindowConfig::bn, "keys of a round"),
+    {field("bm", &WindowConfig::bm, "queries of a program").among({16, 32, 64}),
+     field("bn", &WindowConfig::bn, "keys of a round").among({16, 32, 128}),
      field("window", &WindowConfig::window, "keys that a query sees"),
      field("group", &WindowConfig::group, "heads that share keys"),
-     field("warps", &WindowConfig::warps, "warps of a program")});
+     field("warps", &WindowConfig::warps, "warps of a program").among({2, 8})});
 
 struct PagedConfig {
   int group = 16, page = 16, pages = 4, warps = 4;
@@ -299,13 +302,14 @@ static void pagedAttention(View q, View k, View v, View table, View lengths, Vie
   }
   store(o, {b, h, 0, 0}, cast(online.result(), o.type()));
 }
-const Kernel pagedAttentionKernel = kernel(
-    "paged_attention", pagedAttention,
-    {"q (B, H, group, D)", "k (blocks, H, page, D)", "v (blocks, H, page, D)", "blocks (B, pages) i32, of a sequence",
-     "lengths (B) i32", "o (B, H, group, D)", "scale"},
-    {field("group", &PagedConfig::group, "queries that share keys"),
-     field("page", &PagedConfig::page, "keys of a page"), field("pages", &PagedConfig::pages, "pages of a round"),
-     field("warps", &PagedConfig::warps, "warps of a program")});
+const Kernel pagedAttentionKernel =
+    kernel("paged_attention", pagedAttention,
+           {"q (B, H, group, D)", "k (blocks, H, page, D)", "v (blocks, H, page, D)",
+            "blocks (B, pages) i32, of a sequence", "lengths (B) i32", "o (B, H, group, D)", "scale"},
+           {field("group", &PagedConfig::group, "queries that share keys"),
+            field("page", &PagedConfig::page, "keys of a page"),
+            field("pages", &PagedConfig::pages, "pages of a round").among({1, 2, 8}),
+            field("warps", &PagedConfig::warps, "warps of a program").among({1, 2, 8})});
 
 // --- Sequences: a selective scan, a running sum, a sorting network --------------------------------------------------
 
@@ -326,7 +330,8 @@ static void selectiveScan(View x, View delta, View a, View b, View c, View y, Sc
 const Kernel selectiveScanKernel = kernel(
     "selective_scan", selectiveScan,
     {"x (B, T, D)", "delta (B, T, D)", "a (D, S), in powers of two", "b (B, T, S)", "c (B, T, S)", "y (B, T, D)"},
-    {field("bd", &ScanConfig::bd, "channels of a program"), field("warps", &ScanConfig::warps, "warps of a program")});
+    {field("bd", &ScanConfig::bd, "channels of a program").among({1, 4, 8, 16, 32, 128}),
+     field("warps", &ScanConfig::warps, "warps of a program").among({1, 2})});
 
 static void runningSum(View x, View y, BlockConfig cfg) {
   Tile d = program_id(0) * cfg.block, b = program_id(1), total = zeros(f32, {cfg.block});
@@ -382,9 +387,9 @@ static void bags(View ids, View table, View y, BagConfig cfg) {
   }
   store(y, {b, 0}, cast(acc / cast(ids.dim(1), f32), y.type()));
 }
-const Kernel bagsKernel = kernel(
-    "bags", bags, {"ids (B, L) i32", "table (V, D)", "y (B, D), means of a bag's rows"},
-    {field("bags", &BagConfig::bags, "bags of a program"), field("warps", &BagConfig::warps, "warps of a program")});
+const Kernel bagsKernel = kernel("bags", bags, {"ids (B, L) i32", "table (V, D)", "y (B, D), means of a bag's rows"},
+                                 {field("bags", &BagConfig::bags, "bags of a program").among({1, 2, 8, 16}),
+                                  field("warps", &BagConfig::warps, "warps of a program").among({1, 2})});
 
 struct HistogramConfig {
   int bins = 256, block = 256, chunk = 65536, warps = 4;
@@ -398,10 +403,11 @@ static void histogram(View x, View counts, HistogramConfig cfg) {
   }
   atomic_add(counts, {0}, total);
 }
-const Kernel histogramKernel = kernel("histogram", histogram, {"x (N)", "counts (bins)"},
-                                      {field("bins", &HistogramConfig::bins, "bins"),
-                                       field("block", &HistogramConfig::block, "elements of a round"),
-                                       field("chunk", &HistogramConfig::chunk, "elements of a program"),
-                                       field("warps", &HistogramConfig::warps, "warps of a program")});
+const Kernel histogramKernel =
+    kernel("histogram", histogram, {"x (N)", "counts (bins)"},
+           {field("bins", &HistogramConfig::bins, "bins"),
+            field("block", &HistogramConfig::block, "elements of a round").among({16, 32, 64, 128, 512}),
+            field("chunk", &HistogramConfig::chunk, "elements of a program").among({4096, 16384}),
+            field("warps", &HistogramConfig::warps, "warps of a program").among({1, 2, 8})});
 
 } // namespace kiln::bench
