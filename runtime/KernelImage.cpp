@@ -254,7 +254,7 @@ FoundImage ImageFile::find(Device &device, const Kernel &kernel, const std::stri
   return found;
 }
 
-/// The kernel of an image. Its config struct is a map.
+/// The kernel of an image. Its config struct is a map. A tuner chooses among the configs that the file has.
 static Kernel makeKernelFor(const std::shared_ptr<ImageFile> &file, const KernelImage &image) {
   using Config = std::map<std::string, std::string>;
   Kernel kernel;
@@ -270,6 +270,12 @@ static Kernel makeKernelFor(const std::shared_ptr<ImageFile> &file, const Kernel
     field.about = setting.about;
     field.byDefault = setting.value;
     field.of = nullptr;
+    for (const KernelImage *const each : file->findImages(image.kernel))
+      for (const KernelImage::Setting &other : each->config)
+        if (other.name == setting.name && std::ranges::count(field.candidates, other.value) == 0)
+          field.candidates.push_back(other.value);
+    if (field.candidates.size() == 1)
+      field.candidates.clear(); // there is nothing to choose
     field.print = [name = setting.name](const void *config) { return static_cast<const Config *>(config)->at(name); };
     field.parse = [name = setting.name](void *config, const std::string &text) {
       (*static_cast<Config *>(config))[name] = text;
@@ -280,6 +286,11 @@ static Kernel makeKernelFor(const std::shared_ptr<ImageFile> &file, const Kernel
     Config config = defaults;
     parseConfig(name, fields, overrides, &config);
     return textOf(fields, config);
+  };
+  kernel.allows = [file, name = kernel.name, text = kernel.configText](const std::string &overrides, const Target &) {
+    return std::ranges::any_of(file->findImages(name), [wanted = text(overrides)](const KernelImage *each) {
+      return each->configText() == wanted;
+    });
   };
   return kernel;
 }

@@ -2,6 +2,8 @@
 
 #include "tools/kilnc/Tune.h"
 
+#include "runtime/KernelImage.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <fmt/format.h>
@@ -45,6 +47,10 @@ Candidates candidatesOf(const Kernel &kernel, const std::string &fixed, const Ta
   if (count == 1 && hasChanging)
     throw Error(fmt::format("kernel '{}': all fields with candidates are `.changing()`: pass {}", kernel.name,
                             names.variesResults));
+  if (count == 1 && isLoaded(kernel))
+    throw Error(fmt::format("kernel '{}': expected several configs of the image to choose among, but it has one; "
+                            "compile others by kilnc --emit=image --config=…, and concatenate the files",
+                            kernel.name));
   if (count == 1)
     throw Error(fmt::format("kernel '{}': expected a field with candidates that {} leaves open, as by "
                             "field(...).among({{32, 64}}); kilnc --list shows them",

@@ -28,6 +28,7 @@ x, y = vector(2), vector(1)
 axpy[programs](x, y, alpha=0.5)
 axpy[programs](x, y, alpha=0.5, block=512)
 assert y.tolist() == [3] * N, y.tolist()
+assert axpy.tune(x, vector(1), 0.5, grid=programs, budget=5) in ({"block": 1024}, {"block": 512})
 with kiln.open("simulator:sm_80"):
     axpy[programs](x, y, alpha=0.5)
     axpy[programs](x, y, alpha=0.5, block=512)
