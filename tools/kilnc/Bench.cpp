@@ -40,22 +40,24 @@ struct BenchRow {
 class SizeBench {
 public:
   SizeBench(const std::vector<BenchLine> &lines, const BenchOptions &options, const Sweep &sweep, int64_t size,
-            const std::shared_ptr<Device> &device, bool quiet);
+            const std::shared_ptr<Device> &device, const std::vector<std::unique_ptr<PythonPeer>> &peers, bool quiet);
   std::vector<BenchRow> run(int64_t size);
 
 private:
   /// A line with what is launched.
   struct Prepared {
     std::string label;
-    std::shared_ptr<const Executable> executable;
+    std::shared_ptr<const Executable> executable; // null: a peer
+    PythonPeer *peer = nullptr;
     Grid grid;
     double flops = 0;
     int times = 1; // launches in a row that one measurement takes
     std::vector<double> values;
   };
-  void measureOne(Prepared &line) {
-    line.values.push_back(measure(*line.executable, line.grid, memory.args, line.times));
+  double measureOne(const Prepared &line) {
+    return line.peer ? line.peer->measure(line.times) : measure(*line.executable, line.grid, memory.args, line.times);
   }
+  void startPeers(Device &device, const Kernel &kernel, const std::vector<std::unique_ptr<PythonPeer>> &peers);
 
   const Forgetting forgetting;
   const int repeat;
@@ -74,7 +76,8 @@ static std::string labelOf(const BenchLine &line, const std::string &found) {
 }
 
 SizeBench::SizeBench(const std::vector<BenchLine> &lines, const BenchOptions &options, const Sweep &sweep, int64_t size,
-                     const std::shared_ptr<Device> &device, bool quiet)
+                     const std::shared_ptr<Device> &device, const std::vector<std::unique_ptr<PythonPeer>> &peers,
+                     bool quiet)
     : repeat(options.repeat), memory(device, *lines[0].kernel, lines[0].config,
                                      parseRunArguments(*lines[0].kernel, sweep.replacedIn(options.args, size)), quiet),
       measure(*device) {
@@ -91,21 +94,47 @@ SizeBench::SizeBench(const std::vector<BenchLine> &lines, const BenchOptions &op
     one.executable = compile(*device, *line.kernel, memory.args, config);
     prepared.push_back(std::move(one));
   }
+  startPeers(*device, *lines[0].kernel, peers);
+}
+
+/// Adds the peers as lines, and compares their results with those of a launch of the first line.
+void SizeBench::startPeers(Device &device, const Kernel &kernel,
+                           const std::vector<std::unique_ptr<PythonPeer>> &peers) {
+  if (peers.empty())
+    return;
+  for (const std::unique_ptr<PythonPeer> &peer : peers) {
+    peer->start(device, kernel, memory.args);
+    Prepared one;
+    one.label = peer->expression;
+    one.peer = peer.get();
+    one.flops = prepared[0].flops;
+    prepared.push_back(std::move(one));
+  }
+  measureOne(prepared[0]);
+  std::vector<size_t> written;
+  const std::vector<Signature::Parameter> &parameters = prepared[0].executable->signature().parameters;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (memory.args[i].kind == Arg::Kind::tensor && parameters[i].written)
+      written.push_back(i);
+  for (const std::unique_ptr<PythonPeer> &peer : peers)
+    peer->expectResults(device, kernel, memory.args, written);
 }
 
 std::vector<BenchRow> SizeBench::run(int64_t size) {
   for (Prepared &line : prepared) {
-    measure(*line.executable, line.grid, memory.args); // loads what a later launch finds loaded
+    measureOne(line); // loads what a later launch finds loaded
     if (measure.isExact())
       continue;
     // Enough launches in a row that the clock's overhead does not matter.
-    const double one = measure(*line.executable, line.grid, memory.args);
+    const double one = measureOne(line);
     line.times = static_cast<int>(std::clamp(std::ceil(500 / std::max(one, 0.01)), 1.0, 1000.0));
   }
   const size_t rounds = measure.isExact() ? 1 : static_cast<size_t>(repeat);
   for (size_t round = 0; round < rounds; ++round)
-    for (size_t i = 0; i < prepared.size(); ++i)
-      measureOne(prepared[(round + i) % prepared.size()]); // each line is first in its turn
+    for (size_t i = 0; i < prepared.size(); ++i) {
+      Prepared &line = prepared[(round + i) % prepared.size()]; // each line is first in its turn
+      line.values.push_back(measureOne(line));
+    }
   std::vector<BenchRow> rows;
   double bytes = 0;
   for (const Arg &arg : memory.args)
@@ -123,7 +152,7 @@ std::vector<BenchRow> SizeBench::run(int64_t size) {
 namespace {
 /// All rows, with what their texts need.
 struct BenchResult {
-  const std::vector<BenchLine> &lines;
+  size_t lines; // with peers
   const Sweep &sweep;
   std::vector<BenchRow> rows;
   std::string unit;
@@ -221,8 +250,8 @@ std::string BenchResult::picture(const std::string &title) const {
   const auto valueOf = [&](const BenchRow &row) {
     return isExact ? row.time.median : hasFlops ? row.teraflops() : row.gigabytes();
   };
-  std::vector<std::vector<CurvePoint>> curves(lines.size());
-  std::vector<std::string> labels(lines.size());
+  std::vector<std::vector<CurvePoint>> curves(lines);
+  std::vector<std::string> labels(lines);
   Span places, values;
   values.add(0);
   for (const BenchRow &row : rows) {
@@ -277,7 +306,12 @@ BenchReport benchmark(const std::vector<BenchLine> &lines, const BenchOptions &o
   check(lines, options);
   const std::shared_ptr<Device> device = Device::open(options.device);
   const Measure measure(*device);
-  BenchResult result{lines, sweep, {}, measure.unit(), measure.isExact(), !options.flops.empty()};
+  if (!options.peers.expressions.empty() && measure.isExact())
+    throw Error(fmt::format("--peer requires a device that measures times, but {} counts cycles", options.device));
+  std::vector<std::unique_ptr<PythonPeer>> peers;
+  for (const std::string &expression : options.peers.expressions)
+    peers.push_back(std::make_unique<PythonPeer>(expression, options.peers, *device));
+  BenchResult result{lines.size() + peers.size(), sweep, {}, measure.unit(), measure.isExact(), !options.flops.empty()};
   BenchReport report;
   const bool showsProgress = ::isatty(2) && !sweep.names.empty();
   for (const int64_t size : sweep.sizes) {
@@ -289,7 +323,7 @@ BenchReport benchmark(const std::vector<BenchLine> &lines, const BenchOptions &o
     };
     try {
       const bool isFirst = size == sweep.sizes[0];
-      SizeBench bench(lines, options, sweep, size, device, !isFirst);
+      SizeBench bench(lines, options, sweep, size, device, peers, !isFirst);
       const std::vector<BenchRow> rows = bench.run(size);
       result.rows.insert(result.rows.end(), rows.begin(), rows.end());
     } catch (const Error &error) {

@@ -211,7 +211,8 @@ static void checkRun(const CLI::App &app, const Options &options) {
   expect(!options.isBench, "is not supported with --bench", {"--report", "-o"});
   expect(launches, "requires --run, --tune or --bench", {"--grid", "--device"});
   expect(options.run || options.isBench, "requires --run or --bench", {"--repeat", "--flops"});
-  expect(options.isBench, "requires --bench", {"--sweep", "--against", "--csv", "--svg"});
+  expect(options.isBench, "requires --bench",
+         {"--sweep", "--against", "--peer", "--peer-tolerance", "--python", "--csv", "--svg"});
   expect(options.tune, "requires --tune", {"--budget", "--bucket", "--vary-results", "--exhaustive"});
   if (launches && !options.run && options.args.find("->") != std::string::npos)
     throw Error(fmt::format("'->' requires --run, but got '{}' with {}", options.args, mode));
@@ -412,6 +413,13 @@ static void addBenchFlags(CLI::App &app, Options &options) {
          "with --bench: another line, repeatable: a config ('rows=8'), a kernel of the file, or a file; with ':' "
          "between them ('other.cc:rows=8:grid=out.0/rows')")
       ->allow_extra_args(false);
+  app.add_option("--peer", options.bench.peers.expressions,
+                 "with --bench: another line, repeatable: an expression of Python with the kernel's arguments, such as "
+                 "'torch.softmax(x, -1)', whose results are compared with the kernel's")
+      ->allow_extra_args(false);
+  app.add_option("--peer-tolerance", options.bench.peers.tolerance,
+                 "with --peer: the greatest difference, relative to the largest element (f32: 1e-4)");
+  app.add_option("--python", options.bench.peers.python, "with --peer: the Python to run (python3)");
   app.add_option("--csv", options.bench.csv, "with --bench: write the table as CSV, too");
   app.add_option("--svg", options.bench.picture, "with --bench: draw TFLOP/s or GB/s over the sizes, as SVG");
 }

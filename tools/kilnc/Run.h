@@ -13,6 +13,7 @@
 #pragma once
 
 #include "dialect/dsl/Kernel.h"
+#include "tools/kilnc/Peer.h"
 
 #include <optional>
 
@@ -48,6 +49,7 @@ struct BenchOptions {
   std::string flops;    // of a launch, for TFLOP/s
   int repeat = 20;      // measurements of each line and size
   std::string csv, picture;
+  PeerOptions peers; // each is a line, after the others
 };
 
 /// The table of the sizes before one that fails, or of all; `error` says why that one failed.
@@ -56,9 +58,9 @@ struct BenchReport {
   std::optional<Error> error;
 };
 
-/// Measures all lines at all sizes. A line without a config takes that of KILN_FINDINGS for its arguments,
-/// if it uses findings. Writes the
-/// files of the options for the sizes that did not fail. Throws Error if there is none.
+/// Measures all lines, and the peers, at all sizes. A line without a config takes that of KILN_FINDINGS for its
+/// arguments, if it uses findings. Writes the files of the options for the sizes that did not fail. Throws Error if
+/// there is none.
 BenchReport benchmark(const std::vector<BenchLine> &lines, const BenchOptions &options);
 
 } // namespace kiln::tools
