@@ -57,6 +57,8 @@ void Tuning::forEach(const std::vector<size_t> &batch, const std::function<void(
 void Tuning::findCopies(const std::vector<size_t> &batch) {
   std::vector<std::string> keys(candidates.size());
   forEach(batch, [&](Candidate &candidate) {
+    if (std::exchange(candidate.hasKey, true))
+      return;
     try {
       keys[&candidate - candidates.data()] = codeKeyOf(device, {&kernel, candidate.config, candidate.grid, args});
     } catch (const std::exception &) { // compiling it reports the error

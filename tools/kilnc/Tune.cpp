@@ -147,16 +147,30 @@ std::vector<size_t> Tuning::finalists() const {
   return found;
 }
 
-TuneReport Tuning::run() {
+/// Walks among the candidates, without copies where finding them takes little time.
+void Tuning::walkAll() {
+  constexpr size_t few = 64;
+  std::vector<size_t> all = allOf(candidates.size());
+  if (candidates.size() <= few)
+    findCopies(all);
+  llvm::erase_if(all, [&](size_t i) { return candidates[i].isCopy; });
   std::vector<std::string> configs;
-  for (const Candidate &candidate : candidates)
-    configs.push_back(candidate.config);
+  for (const size_t i : all)
+    configs.push_back(candidates[i].config);
+  walk(
+      Space(configs),
+      [&](std::vector<size_t> batch) {
+        std::transform(batch.begin(), batch.end(), batch.begin(), [&](size_t place) { return all[place]; });
+        return visit(batch);
+      },
+      [&] { return elapsed() < 0.4 * options.budget; });
+}
+
+TuneReport Tuning::run() {
   if (options.exhaustive)
     visit(allOf(candidates.size()));
   else
-    walk(
-        Space(configs), [&](const std::vector<size_t> &batch) { return visit(batch); },
-        [&] { return elapsed() < 0.4 * options.budget; });
+    walkAll();
   ranOut = elapsed() >= 0.4 * options.budget;
   explainDifferences();
   const std::vector<size_t> last = finalists();

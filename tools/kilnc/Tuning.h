@@ -24,7 +24,8 @@ struct Candidate {
   int times = 1;                                // launches in a row that one measurement takes
   std::optional<double> predicted;              // microseconds, by the pipe model
   bool rounds = false;                          // its result differs from the expected one by rounding
-  bool wasVisited = false, isCopy = false;      // a copy has the code and the programs of a candidate visited before
+  bool wasVisited = false, hasKey = false;      // its code is among those of Tuning
+  bool isCopy = false;                          // it has the code and the programs of an earlier candidate
   Ranked first = {};                            // its value in the walk
 };
 
@@ -52,6 +53,7 @@ private:
     std::string text;        // empty: no element differs
     bool isRounding = false; // all that differ do so within the rounding errors of a sum in another order
   };
+  void walkAll();
   std::vector<double> visit(const std::vector<size_t> &batch);
   void forEach(const std::vector<size_t> &batch, const std::function<void(Candidate &)> &work);
   void compileAll(const std::vector<size_t> &batch);
