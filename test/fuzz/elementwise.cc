@@ -227,9 +227,9 @@ static Result softplusFacts(Type type, Known known) {
 }
 
 /// 2 units in the last place, if the divisor is no denormal number and at most 2^126. Denormal results may be 0. A NaN
-/// or infinite dividend gives NaN or infinity. The divisor is not 0, because a denormal dividend may be 0 too.
+/// or infinite dividend gives NaN or infinity. A denormal dividend may be 0, and 0 / 0 is NaN, so it is whole.
 static Result fastQuotientFacts(Type type, Known known) {
-  if (!allExact(known) || known[1].openZero || !known[1].whole || !(known[1].bound <= 0x1p24))
+  if (!allExact(known) || known[1].openZero || !known[0].whole || !known[1].whole || !(known[1].bound <= 0x1p24))
     return {};
   Facts facts = anything(type);
   facts.openZero = true;
@@ -312,8 +312,8 @@ std::span<const Elementwise> elementwise() {
       {"sigmoid($0)", 1, finer, false, [](Operands x) { return sigmoid(x[0]); }, logistic(oneOrMore)},
       {"silu($0)", 1, finer, false, [](Operands x) { return silu(x[0]); }, logistic(itself)},
       {"softplus($0)", 1, finer, false, [](Operands x) { return softplus(x[0]); }, softplusFacts},
-      {"divide($0, max(abs($1), 1), Accuracy::fast)", 2, finer, false,
-       [](Operands x) { return divide(x[0], max(abs(x[1]), 1), Accuracy::fast); }, fastQuotientFacts},
+      {"divide($0, $1, Accuracy::fast)", 2, finer, false, [](Operands x) { return divide(x[0], x[1], Accuracy::fast); },
+       fastQuotientFacts},
   };
   return table;
 }

@@ -182,6 +182,8 @@ std::optional<Facts> softmaxOf(Type type, const Facts &terms, int64_t count) {
 }
 
 std::optional<Facts> castOf(Type from, Type to, const Facts &facts) {
+  if (isPair(from) || isPair(to))
+    return {};
   if (!isFloat(to)) {
     if (!facts.exact())
       return {};
@@ -189,8 +191,6 @@ std::optional<Facts> castOf(Type from, Type to, const Facts &facts) {
       return Facts{.bound = 1, .openZero = false};
     return within(to, {.bound = facts.bound}); // saturates, or wraps
   }
-  if (isPair(from) || isPair(to))
-    return {};
   if (to == f8e8m0)
     return facts.exact() ? std::optional(anything(to)) : std::nullopt;
   Facts result = facts;

@@ -221,28 +221,33 @@ bool Generator::roundStatement(const Known &value, Type type) {
   return true;
 }
 
-/// Numbers as pairs of 4-bit floats, or pairs as numbers. Machines agree on the sign of a packed zero.
+/// Numbers as pairs of 4-bit floats, pairs as numbers, or one after the other. Machines agree on the sign of a packed
+/// zero.
 bool Generator::packStatement() {
-  const auto found = find(
-      [](const Known &k) {
-        const bool isNumber = isFloat(k.type) && hasArithmetic(k.type) && k.facts.exact() && !k.facts.openZero;
-        return !k.shape.empty() && k.shape.size() <= 4 && (isPair(k.type) ? countOf(k.shape) <= 1024 : isNumber);
-      },
-      true);
+  const auto hasAxes = [](const Known &k) { return !k.shape.empty() && k.shape.size() <= 4; };
+  auto found = find([&](const Known &k) { return hasAxes(k) && isPair(k.type); }, /*moves=*/true);
+  if (!found || chance(30))
+    found = find([&](const Known &k) { return hasAxes(k) && isFloat(k.type) && k.facts.exact() && !k.facts.openZero; });
   if (!found)
     return false;
   const auto axis = static_cast<int>(below(static_cast<int64_t>(found->shape.size())));
-  static const std::vector<Type> numbers = {bf16, f16, f32, f64, f8e4m3, f8e5m2};
-  const bool unpacks = isPair(found->type);
-  Op op{.verb = unpacks ? Verb::unpack : Verb::pack,
-        .type = unpacks ? pick(numbers) : f4e2m1x2,
-        .shape = found->shape,
-        .operands = {found->operand()},
-        .axes = {axis}};
-  if (!unpacks && op.shape[axis] % 2 != 0)
+  Known pairs = *found;
+  if (!isPair(pairs.type)) {
+    Op op{.verb = Verb::pack, .type = f4e2m1x2, .shape = pairs.shape, .operands = {pairs.operand()}, .axes = {axis}};
+    if (op.shape[axis] % 2 != 0)
+      return false;
+    op.shape[axis] /= 2;
+    pairs = emit(op, anything(f4e2m1x2));
+    if (chance(50))
+      return true;
+  }
+  if (countOf(pairs.shape) > 1024)
     return false;
-  op.shape[axis] = unpacks ? op.shape[axis] * 2 : op.shape[axis] / 2;
-  emit(op, unpacks ? Facts{.bound = 6, .whole = false, .openZero = false} : anything(f4e2m1x2));
+  static const std::vector<Type> numbers = {bf16, f16, f32, f64, f8e4m3, f8e5m2};
+  Op op{
+      .verb = Verb::unpack, .type = pick(numbers), .shape = pairs.shape, .operands = {pairs.operand()}, .axes = {axis}};
+  op.shape[axis] *= 2;
+  emit(op, Facts{.bound = 6, .whole = false, .openZero = false});
   return true;
 }
 
