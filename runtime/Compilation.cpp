@@ -74,21 +74,21 @@ PendingExecutable Source::findAmong(const FactWords &facts, const std::vector<Ar
   return {};
 }
 
-void Source::add(const FactWords &facts, const std::vector<Arg> &args, const StaticExtents &more,
-                 const std::set<int> &written, PendingExecutable pending) {
+void Source::add(const Kernel &kernel, const FactWords &facts, const std::vector<Arg> &args, const ArgumentUses &uses,
+                 PendingExecutable pending) {
   const std::lock_guard lock(mutex);
-  Variant variant{relevantBits(facts, args.size(), written), {}, {}, std::move(pending)};
+  Variant variant{relevantBits(kernel, facts, args.size(), uses.used, uses.written), {}, {}, std::move(pending)};
   variant.facts = masked(facts, variant.relevant);
   const StaticExtents extentsBefore = staticExtents;
   const FactWords relevantBefore = relevant;
-  staticExtents.insert(more.begin(), more.end());
+  staticExtents.insert(uses.staticExtents.begin(), uses.staticExtents.end());
   if (relevant.size() != variant.relevant.size()) // other kinds of arguments than before: all bits
     relevant.assign(variant.relevant.size(), variants.empty() ? 0 : ~uint64_t{0});
   for (size_t i = 0; i < relevant.size(); ++i)
     relevant[i] |= variant.relevant[i];
   if (staticExtents != extentsBefore || relevant != relevantBefore)
     known.clear(); // the keys have changed; find() enters the variants again when they are needed
-  for (const std::pair<int, int> &place : more)
+  for (const std::pair<int, int> &place : uses.staticExtents)
     variant.extents.emplace_back(place, extentOf(args, place));
   variants.push_back(std::move(variant));
 }

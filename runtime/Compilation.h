@@ -9,6 +9,7 @@
 #include "runtime/Device.h"
 #include "runtime/Executable.h"
 #include "runtime/Facts.h"
+#include "runtime/Signature.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -47,10 +48,9 @@ public:
 
   /// The executable for these arguments, or null.
   PendingExecutable find(const FactWords &facts, const std::vector<Arg> &args);
-  /// Adds an executable that is being compiled. Its trace read the extents `staticExtents`; it writes the arguments
-  /// `written`.
-  void add(const FactWords &facts, const std::vector<Arg> &args, const StaticExtents &staticExtents,
-           const std::set<int> &written, PendingExecutable pending);
+  /// Adds an executable that is being compiled, which relies on the facts that `uses` names.
+  void add(const Kernel &kernel, const FactWords &facts, const std::vector<Arg> &args, const ArgumentUses &uses,
+           PendingExecutable pending);
   /// Removes one whose compilation failed.
   void remove(const PendingExecutable &pending);
 

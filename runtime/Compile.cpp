@@ -105,24 +105,27 @@ static std::string textOf(const std::vector<Arg> &args) {
   return text;
 }
 
-/// The named extents that are equal in each of the problems.
-static uint64_t equalExtents(const Request &request) {
-  uint64_t equal = equalExtents(request.kernel, request.args);
+/// The equalityBits() that all problems have.
+static FactWords equalityBits(const Request &request) {
+  FactWords bits = equalityBits(request.kernel, request.args);
   for (const Launch::Problem &other : request.others)
-    equal &= equalExtents(request.kernel, other.args);
-  return equal;
+    for (auto [common, word] : llvm::zip_equal(bits, equalityBits(request.kernel, other.args)))
+      common &= word;
+  return bits;
 }
 
 /// The facts common to all problems, and their number if there are several.
 static FactWords factsOf(const Request &request) {
   const lowering::FactKinds kinds = request.device.backend().facts();
   FactWords facts = factsOf(request.args, request.workspace, kinds);
-  if (!request.kernel.namedExtents.empty())
-    facts.push_back(equalExtents(request));
-  if (request.others.empty())
+  const FactWords equal = equalityBits(request);
+  if (request.others.empty()) {
+    facts.append(equal);
     return facts;
+  }
   for (const Launch::Problem &other : request.others)
     facts = commonFacts(facts, factsOf(other.args, request.workspace, kinds), request.args.size());
+  facts.append(equal);
   facts.push_back(1 + request.others.size());
   return facts;
 }
@@ -147,10 +150,7 @@ static Specialisation specialise(const Request &request, const FactWords &words)
   }
   for (const std::pair<int, int> &pair : disjointPairs(words, args.size()))
     facts.disjoint.insert(pair);
-  const uint64_t equal = equalExtents(request);
-  for (size_t i = 0; i < request.kernel.namedExtents.size() && i < 64; ++i)
-    if (equal >> i & 1)
-      facts.equalExtents.push_back(request.kernel.namedExtents[i]);
+  facts.equalExtents = equalExtents(request.kernel, equalityBits(request));
   return facts;
 }
 
@@ -288,12 +288,13 @@ Begun beginCompiling(const Request &request) {
   if (isLoaded(kernel) && others.empty()) {
     FoundImage found = findImage(device, kernel, config, args, workspace);
     begun.executable->promise.set_value(std::move(found.executable));
-    begun.source->add(facts, args, found.staticExtents, found.written, begun.executable);
+    begun.source->add(kernel, facts, args, found.uses, begun.executable);
     ++state.fromDisk;
     return begun;
   }
   begun.traced = traceKernel(kernel, specialise(request, facts), config);
-  begun.source->add(facts, args, begun.traced->traced.staticExtents, begun.traced->traced.written, begun.executable);
+  const Traced &traced = begun.traced->traced;
+  begun.source->add(kernel, facts, args, {traced.staticExtents, traced.used, traced.written}, begun.executable);
   return begun;
 }
 

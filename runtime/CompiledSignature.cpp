@@ -49,10 +49,9 @@ Signature signatureOf(const Kernel &kernel, const Specialisation &facts, const T
   for (const std::pair<int, int> &pair : facts.disjoint)
     if (traced.written.count(pair.first) || traced.written.count(pair.second))
       signature.disjoint.push_back(pair);
-  for (const Kernel::NamedExtent &extents : facts.equalExtents)
-    if (const auto [first, firstAxis] = extents.front(); !traced.staticExtents.count(extents.front()))
-      for (const auto &[second, secondAxis] : llvm::drop_begin(extents))
-        signature.equalExtents.push_back({first, firstAxis, second, secondAxis});
+  for (const Kernel::NamedExtent &extents : traced.equalExtents)
+    for (const auto &[second, secondAxis] : llvm::drop_begin(extents))
+      signature.equalExtents.push_back({extents.front().first, extents.front().second, second, secondAxis});
   signature.problems = facts.problems;
   return signature;
 }

@@ -137,27 +137,54 @@ std::vector<std::pair<int, int>> disjointPairs(const FactWords &facts, size_t co
   return pairs;
 }
 
-uint64_t equalExtents(const Kernel &kernel, const std::vector<Arg> &args) {
-  const auto extentOf = [&](const std::pair<int, int> &place) -> int64_t {
+/// Calls `visit(first, extent, bit)` for each extent of a name except the name's first.
+template <class Visit> static void forNamed(const Kernel &kernel, Visit visit) {
+  size_t bit = 0;
+  for (const Kernel::NamedExtent &extents : kernel.namedExtents)
+    for (const auto &extent : llvm::drop_begin(extents))
+      visit(extents.front(), extent, bit++);
+}
+
+FactWords equalityBits(const Kernel &kernel, const std::vector<Arg> &args) {
+  const auto numberOf = [&](const std::pair<int, int> &place) -> int64_t {
     const Shape &extents = args[place.first].ref.extents;
     return place.second < std::ssize(extents) ? extents[place.second] : -1;
   };
-  uint64_t equal = 0;
-  for (size_t i = 0; i < std::min<size_t>(kernel.namedExtents.size(), 64); ++i) {
-    const Kernel::NamedExtent &places = kernel.namedExtents[i];
-    const int64_t first = extentOf(places.front());
-    const bool agree = first >= 0 && std::all_of(places.begin() + 1, places.end(),
-                                                 [&](const auto &place) { return extentOf(place) == first; });
-    equal |= uint64_t(agree) << i;
-  }
+  FactWords bits;
+  forNamed(kernel, [&](const auto &first, const auto &extent, size_t bit) {
+    if (bit % 64 == 0)
+      bits.push_back(0);
+    const int64_t number = numberOf(first);
+    bits.back() |= uint64_t(number >= 0 && number == numberOf(extent)) << bit % 64;
+  });
+  return bits;
+}
+
+std::vector<Kernel::NamedExtent> equalExtents(const Kernel &kernel, const FactWords &bits) {
+  std::vector<Kernel::NamedExtent> equal;
+  forNamed(kernel, [&](const auto &first, const auto &extent, size_t bit) {
+    if (!(bits[bit / 64] >> bit % 64 & 1))
+      return;
+    if (equal.empty() || equal.back().front() != first)
+      equal.push_back({first});
+    equal.back().push_back(extent);
+  });
   return equal;
 }
 
-FactWords relevantBits(const FactWords &facts, size_t count, const std::set<int> &written) {
+FactWords relevantBits(const Kernel &kernel, const FactWords &facts, size_t count, const std::set<int> &used,
+                       const std::set<int> &written) {
   FactWords bits(facts.size(), ~uint64_t{0});
+  size_t pairs = 0;
   forBits(facts, count, [&](int i, int j, size_t bit) {
     if (!written.count(i) && !written.count(j))
       bits[count + bit / 64] &= ~(uint64_t{1} << bit % 64);
+    pairs = bit + 1;
+  });
+  const size_t begin = count + (pairs + 63) / 64;
+  forNamed(kernel, [&](const auto &first, const auto &extent, size_t bit) {
+    if (!used.count(first.first) || !used.count(extent.first))
+      bits[begin + bit / 64] &= ~(uint64_t{1} << bit % 64);
   });
   return bits;
 }

@@ -25,7 +25,7 @@ struct Fact {
 };
 
 /// One word for each argument. Then one bit for each pair of views, in lexical order: 1 if they do not overlap. Then
-/// one bit for each named extent, if there are any, and the extents that the kernel reads as constants.
+/// the equalityBits(), and the extents that the kernel reads as constants.
 using FactWords = llvm::SmallVector<uint64_t, 32>;
 
 /// Whether a view satisfies `tile.fits_32`.
@@ -47,12 +47,16 @@ FactWords factsOf(const std::vector<Arg> &args, void *workspace, const lowering:
 FactWords commonFacts(const FactWords &a, const FactWords &b, size_t count);
 /// The pairs (i < j) of view arguments that do not overlap, from the words of `count` arguments.
 std::vector<std::pair<int, int>> disjointPairs(const FactWords &facts, size_t count);
-/// The relevant bits of the words of `count` arguments, for a kernel that writes the arguments `written`. Bits of pairs
-/// that the kernel only reads are irrelevant.
-FactWords relevantBits(const FactWords &facts, size_t count, const std::set<int> &written);
+/// The relevant bits of the words of a kernel with `count` arguments that uses the arguments `used` and writes those of
+/// `written`. Bits of pairs that the kernel only reads, and of extents of arguments that it does not use, are
+/// irrelevant.
+FactWords relevantBits(const Kernel &kernel, const FactWords &facts, size_t count, const std::set<int> &used,
+                       const std::set<int> &written);
 uint64_t hashOf(const FactWords &words);
 
-/// The named extents of the kernel that are equal in these arguments, as bits; the names after the 64th have none.
-uint64_t equalExtents(const Kernel &kernel, const std::vector<Arg> &args);
+/// A bit for each extent of a name except the name's first, in the kernel's order: whether it equals the first.
+FactWords equalityBits(const Kernel &kernel, const std::vector<Arg> &args);
+/// The named extents that are equal according to these bits, where there are two or more.
+std::vector<Kernel::NamedExtent> equalExtents(const Kernel &kernel, const FactWords &bits);
 
 } // namespace kiln

@@ -238,13 +238,18 @@ FoundImage ImageFile::find(Device &device, const Kernel &kernel, const std::stri
   const KernelImage &image = choose(possible, device, kernel, args, workspace);
   FoundImage found;
   for (const KernelImage *const each : possible)
+    for (const auto &equal : each->signature.equalExtents)
+      found.uses.used.insert({equal.first, equal.second});
+  for (const KernelImage *const each : possible)
     for (size_t i = 0; each->counts == kernel.counts && i < each->signature.parameters.size(); ++i) {
       const Signature::Parameter &parameter = each->signature.parameters[i];
+      if (parameter.isView && (parameter.read || parameter.written))
+        found.uses.used.insert(static_cast<int>(i));
       if (parameter.isView && parameter.written)
-        found.written.insert(static_cast<int>(i));
+        found.uses.written.insert(static_cast<int>(i));
       for (size_t d = 0; d < parameter.extents.size() && d < args[i].ref.extents.size(); ++d)
         if (parameter.extents[d] != Signature::dynamic)
-          found.staticExtents.emplace(static_cast<int>(i), static_cast<int>(d));
+          found.uses.staticExtents.emplace(static_cast<int>(i), static_cast<int>(d));
     }
   const std::lock_guard lock(mutex);
   std::shared_ptr<const Executable> &executable = loaded[{device.name(), &image}];

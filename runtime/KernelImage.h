@@ -66,8 +66,7 @@ std::vector<Kernel> loadKernels(const std::string &path);
 /// The executable of a kernel that loadKernels() gave, or of one that expanded() made of it.
 struct FoundImage {
   std::shared_ptr<const Executable> executable;
-  std::set<std::pair<int, int>> staticExtents; // (argument, dimension) that any image of the kernel fixes
-  std::set<int> written;                       // arguments that any of them may write
+  ArgumentUses uses; // by any of the kernel's images
 };
 /// The images of a kernel that loadKernels() gave, in the file's order; none for other kernels.
 std::vector<const KernelImage *> findImages(const Kernel &kernel);

@@ -9,8 +9,15 @@
 #include "lowering/Abi.h"
 
 #include <limits>
+#include <set>
 
 namespace kiln {
+
+/// What the code of a kernel uses of its arguments.
+struct ArgumentUses {
+  std::set<std::pair<int, int>> staticExtents; // (argument, dimension)
+  std::set<int> used, written;                 // arguments; others are placeholders
+};
 
 /// The parameters of one compiled kernel.
 struct Signature {

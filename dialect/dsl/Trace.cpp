@@ -129,9 +129,12 @@ static bool checkRepeatable(MLIRContext &context, const Kernel &kernel, const Sp
   return true;
 }
 
-/// Sets the arguments that a kernel reads and writes. Removes from `tile.disjoint` the pairs without a written
+/// Sets the arguments that a kernel uses, reads and writes. Removes from `tile.disjoint` the pairs without a written
 /// argument.
 static void collectAccessed(func::FuncOp function, Traced &traced) {
+  for (const BlockArgument argument : function.getArguments())
+    if (!argument.use_empty())
+      traced.used.insert(static_cast<int>(argument.getArgNumber()));
   function.walk([&](tile::AccessOp access) {
     const auto view = dyn_cast<BlockArgument>(access.getView());
     if (view && access.readsView())
@@ -147,6 +150,43 @@ static void collectAccessed(func::FuncOp function, Traced &traced) {
     kept.empty() ? void(function->removeAttr("tile.disjoint"))
                  : function->setAttr("tile.disjoint", ArrayAttr::get(function.getContext(), kept));
   }
+}
+
+/// Makes an extent of an argument static.
+static void makeStatic(func::FuncOp function, std::pair<int, int> extent, int64_t number) {
+  BlockArgument argument = function.getArgument(extent.first);
+  const auto view = cast<MemRefType>(argument.getType());
+  SmallVector<int64_t> shape(view.getShape());
+  shape[extent.second] = number;
+  argument.setType(MemRefType::get(shape, view.getElementType(), view.getLayout()));
+}
+
+/// Of extents that are equal, makes all static if one is. Others are written on the function. Arguments that the kernel
+/// does not use are left out: launches pass any view in their place.
+static void relateExtents(func::FuncOp function, const Specialisation &facts, Traced &traced) {
+  const auto isUsed = [&](const std::pair<int, int> &extent) { return traced.used.count(extent.first) > 0; };
+  SmallVector<Attribute> groups;
+  for (const Kernel::NamedExtent &extents : facts.equalExtents) {
+    Kernel::NamedExtent used;
+    llvm::copy_if(extents, std::back_inserter(used), isUsed);
+    if (!isUsed(extents.front()) || used.size() < 2)
+      continue;
+    SmallVector<int64_t> numbers;
+    const bool isStatic =
+        llvm::any_of(used, [&](const auto &extent) { return traced.staticExtents.count(extent) > 0; });
+    for (const std::pair<int, int> &extent : used) {
+      numbers.append({extent.first, extent.second});
+      if (isStatic && traced.staticExtents.insert(extent).second)
+        makeStatic(function, extent, facts.args[extent.first].extents[extent.second]);
+    }
+    if (isStatic)
+      continue;
+    groups.push_back(DenseI64ArrayAttr::get(function.getContext(), numbers));
+    traced.equalExtents.push_back(std::move(used));
+  }
+  function.setFunctionType(FunctionType::get(function.getContext(), function.getBody().getArgumentTypes(), {}));
+  if (!groups.empty())
+    function->setAttr("tile.equal_extents", ArrayAttr::get(function.getContext(), groups));
 }
 
 /// Whether a launch of the kernel can be noticed: it writes memory, prints or asserts.
@@ -213,8 +253,11 @@ Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &f
   if (!checkRepeatable(context, kernel, facts, config, *traced.module, outcomes) ||
       (verifies && failed(verify(*traced.module))))
     traced.module = {};
-  else
-    collectAccessed(*traced.module->getOps<func::FuncOp>().begin(), traced);
+  if (traced.module) {
+    func::FuncOp function = *traced.module->getOps<func::FuncOp>().begin();
+    collectAccessed(function, traced);
+    relateExtents(function, facts, traced);
+  }
   if (traced.module && !hasEffect(*traced.module))
     emitWarning(FileLineColLoc::get(&context, kernel.loc.file, kernel.loc.line, 1))
         << "kernel '" << kernel.name << "' has no effect: it stores nothing, prints nothing and asserts nothing";

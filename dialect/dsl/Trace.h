@@ -45,14 +45,17 @@ struct Specialisation {
 ///
 /// Function attributes:
 /// - `tile.disjoint`: an array of index pairs (i64 arrays); the kernel writes at least one of each pair.
-/// - `tile.equal_extents`: arrays of arguments and axes, in turn; the extents of each array are equal and not static.
+/// - `tile.equal_extents`: arrays of arguments and axes, in turn; the extents of each array are equal, not static,
+///   and of arguments that the kernel uses.
 /// - `tile.warps`, `tile.programs`, `tile.stages` (i64): the config fields `warps`, `min_ctas_per_sm` and `stages`, if
 ///   the kernel has them and the target reads them.
 /// - `tile.problems` (i64): if more than 1.
 struct Traced {
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::set<std::pair<int, int>> staticExtents; // (argument, dimension) that View::extent made static
-  std::set<int> read, written;                 // arguments that the kernel may read, and may write
+  std::set<std::pair<int, int>> staticExtents;   // (argument, dimension) that View::extent made static
+  std::vector<Kernel::NamedExtent> equalExtents; // as the attribute
+  std::set<int> used;                            // arguments with operations
+  std::set<int> read, written;                   // arguments that the kernel may read, and may write
 };
 
 /// Traces `kernel` under `config` (`name=value,…`). Errors go to the context's diagnostics at the user's lines; then

@@ -245,14 +245,6 @@ void Tracer::releaseCells() {
   cells.clear();
 }
 
-void Tracer::makeStatic(const View &view, int axis) {
-  const std::pair<int, int> extent(view.index(), dimensionsOf(view)[axis]);
-  staticExtents.insert(extent);
-  for (const Kernel::NamedExtent &equal : facts.equalExtents)
-    if (llvm::is_contained(equal, extent))
-      staticExtents.insert(equal.begin(), equal.end());
-}
-
 mlir::Type Tracer::argumentType(size_t index) const {
   const ArgFacts &arg = facts.args[index];
   MLIRContext *context = builder.getContext();
@@ -335,16 +327,6 @@ void Tracer::attachFacts(const std::string &config) {
     pairs.push_back(builder.getDenseI64ArrayAttr({i, j}));
   if (!pairs.empty())
     function->setAttr("tile.disjoint", builder.getArrayAttr(pairs));
-  SmallVector<Attribute> equal;
-  for (const Kernel::NamedExtent &extents : facts.equalExtents) {
-    SmallVector<int64_t> numbers;
-    for (const auto &[argument, axis] : extents)
-      numbers.append({argument, axis});
-    if (!staticExtents.count(extents.front()))
-      equal.push_back(builder.getDenseI64ArrayAttr(numbers));
-  }
-  if (!equal.empty())
-    function->setAttr("tile.equal_extents", builder.getArrayAttr(equal));
 }
 
 /// `'as' has 1 view, 'bs' has 2 views`, the lists with a view; empty without one.

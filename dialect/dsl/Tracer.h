@@ -252,8 +252,7 @@ public:
   static View selected(const View &view, Selection selection);
   bool readsStages() const { return facts.stages; }
   bool checksAssumptions() const { return facts.checksAssumptions; }
-  /// Makes the extent, and those equal to it, parts of the arguments' types.
-  void makeStatic(const View &view, int axis);
+  void makeStatic(const View &view, int axis) { staticExtents.insert({view.index(), dimensionsOf(view)[axis]}); }
 
   const Kernel &kernel;
   const Bodies bodies;

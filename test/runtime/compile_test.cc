@@ -64,6 +64,19 @@ TEST_F(Compiling, RelatesExtentsOfOneName) {
             "for, but got f32[5x3] and f32[5x7]");
 }
 
+// A launch passes any view in place of an argument that the config does not use. Its extents are no fact.
+TEST_F(Compiling, RelatesNoExtentsOfUnusedArguments) {
+  const Kernel copy = kernel("copy", +[](View x, View y, View) { store(y, {0}, load(x, {0}, {8}) + 1.0); },
+                             {"x (N)", "y (N)", "other (N)"});
+  const auto executableFor = [&](int64_t other) {
+    Tensor x(device, f32, {4}), y(device, f32, {4}), unused(device, f32, {other});
+    return compile(*device, copy, {x.ref(), y.ref(), unused.ref()});
+  };
+  const auto first = executableFor(7);
+  EXPECT_EQ(first, executableFor(4));
+  EXPECT_EQ(first, executableFor(8));
+}
+
 // A trace that requests more static extents than an earlier one must not make that executable serve other extents.
 TEST_F(Compiling, KeepsApartTracesThatAskForDifferentExtents) {
   const Kernel branching = kernel(

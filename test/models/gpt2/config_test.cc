@@ -25,10 +25,10 @@ TEST(Gpt2Config, SizesMustBePositive) {
 
 // The error for a former name has the new one.
 TEST(Gpt2Config, AnUnknownNameListsTheKnownOnes) {
-  expectError([] { gpt2Named("seed001"); }, {"but got 'seed001'; did you mean 'annotated'?"});
-  expectError([] { gpt2Named("seed004_small"); }, {"but got 'seed004_small'; did you mean 'mlp-first-small'?"});
-  expectError([] { gpt2Named("gpt2"); }, {"but got 'gpt2'; did you mean 'd12'?"});
-  expectError([] { gpt2Named("d13"); }, {"nano, d2", "mlp-first-small, but got 'd13'; did you mean 'd12'?"});
+  expectError([] { gpt2Named("seed001"); }, {"unknown model 'seed001'; did you mean 'annotated'?"});
+  expectError([] { gpt2Named("seed004_small"); }, {"unknown model 'seed004_small'; did you mean 'mlp-first-small'?"});
+  expectError([] { gpt2Named("gpt2"); }, {"unknown model 'gpt2'; did you mean 'd12'?"});
+  expectError([] { gpt2Named("d13"); }, {"unknown model 'd13'; did you mean 'd12'? (known: nano, d2"});
 }
 
 // OpenAI's small model, with its vocabulary, has 124 439 808 parameters.

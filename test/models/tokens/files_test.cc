@@ -100,7 +100,7 @@ TEST_F(TokenizerFiles, ReadLlmc) {
 
 // Files that are missing, damaged, or of another vocabulary.
 TEST_F(TokenizerFiles, FilesThatAreNoneAreErrors) {
-  expectRefused({"expected a tokenizer in '" + folder.path + "'", "but there is none"});
+  expectRefused({"no tokenizer in '" + folder.path + "'; expected tokenizer.json"});
   writeVocabulary(folder.path, vocabulary);
   replace("tokenizer.json", R"("type":"BPE")", R"("type":"Unigram")");
   expectRefused({"field 'model.type'", R"(to be "BPE", but got "Unigram")"});
