@@ -79,7 +79,8 @@ inline Grid attentionGrid(const AttentionConfig &cfg, int64_t blocks, int64_t H,
 /// Texts of arguments.
 inline constexpr const char
     *aboutRanges = "ranges (B, Tq, 2) i32, read with has_bounds: a query attends to keys from [0] and below [1]",
-    *aboutMask = "mask (B, H, Tq, Tk) i8, read when masked: a query attends to the keys that are not 0",
+    *aboutMask = "mask (B, H, Tq, Tk) i8, or broadcast along B and H, read when masked: a query attends to the keys "
+                 "that are not 0",
     *aboutRngState =
         "rng_state (2) i64, read with random dropout: Philox key of the dropout layer, index of the first sequence",
     *aboutMaxLength = "max_length i64, the maximum number of queries and keys of a sequence",

@@ -271,21 +271,25 @@ static bool fits(const MatmulConfig &cfg, const Target &target) {
 }
 
 const Kernel matmulKernel =
-    kernel("matmul", matmul, {"a (M, K) float or i8", "b (K, N) as a", "c (M, N) float or i32, a · b"}, fields(), fits);
+    kernel("matmul", matmul,
+           {"a (M, K) float or i8, or transposed", "b (K, N) as a, or transposed", "c (M, N) float or i32, a · b"},
+           fields(), fits);
 const Kernel matmulBiasKernel = kernel(
-    "matmul_bias", matmulBias, {"a (M, K)", "b (K, N) as a", "bias (N)", "c (M, N), a · b + bias"}, fields(), fits);
+    "matmul_bias", matmulBias,
+    {"a (M, K), or transposed", "b (K, N) as a, or transposed", "bias (N)", "c (M, N), a · b + bias"}, fields(), fits);
 const Kernel matmulGeluKernel =
     kernel("matmul_gelu", matmulGelu,
-           {"a (M, K)", "b (K, N) as a", "bias (N)", "preact (M, N), a · b + bias, written with store_preact",
-            "c (M, N), gelu(a · b + bias)"},
+           {"a (M, K), or transposed", "b (K, N) as a, or transposed", "bias (N)",
+            "preact (M, N), a · b + bias, written with store_preact", "c (M, N), gelu(a · b + bias)"},
            with(storePreactField()), fits);
-const Kernel matmulResidualKernel = kernel(
-    "matmul_residual", matmulResidual,
-    {"a (M, K)", "b (K, N) as a", "bias (N)", "residual (M, N)", "c (M, N), a · b + bias + residual"}, fields(), fits);
-const Kernel matmulGeluBackwardKernel =
-    kernel("matmul_gelu_backward", matmulGeluBackward,
-           {"a (M, K)", "b (K, N) as a", "preact (M, N), the input of gelu", "c (M, N), a · b · gelu'(preact)"},
-           fields(), fits);
+const Kernel matmulResidualKernel = kernel("matmul_residual", matmulResidual,
+                                           {"a (M, K), or transposed", "b (K, N) as a, or transposed", "bias (N)",
+                                            "residual (M, N)", "c (M, N), a · b + bias + residual"},
+                                           fields(), fits);
+const Kernel matmulGeluBackwardKernel = kernel("matmul_gelu_backward", matmulGeluBackward,
+                                               {"a (M, K), or transposed", "b (K, N) as a, or transposed",
+                                                "preact (M, N), the input of gelu", "c (M, N), a · b · gelu'(preact)"},
+                                               fields(), fits);
 static std::vector<Field> linearFields() {
   std::vector<Field> all = with(storePreactField());
   all.push_back(field("biased", &MatmulConfig::biased, "adds bias"));
@@ -297,13 +301,15 @@ static std::vector<Field> linearFields() {
 }
 const Kernel matmulLinearKernel =
     kernel("matmul_linear", matmulLinear,
-           {"a (M, K)", "b (K, N) as a", "bias (N)", "preact (M, N), a · b + bias, written with store_preact",
-            "residual (M, N)", "c (M, N), residual + drop(activation(a · b + bias))", aboutDropoutState,
-            aboutDropoutTime, aboutDropoutLength, aboutThreshold, "scale f32, the factor of kept elements"},
+           {"a (M, K), or transposed", "b (K, N) as a, or transposed", "bias (N)",
+            "preact (M, N), a · b + bias, written with store_preact", "residual (M, N)",
+            "c (M, N), residual + drop(activation(a · b + bias))", aboutDropoutState, aboutDropoutTime,
+            aboutDropoutLength, aboutThreshold, "scale f32, the factor of kept elements"},
            linearFields(), fits);
 const Kernel matmulLinearBackwardKernel =
     kernel("matmul_linear_backward", matmulLinearBackward,
-           {"a (M, K)", "b (K, N) as a", "from (M, N), the input of the activation, or relu's result",
+           {"a (M, K), or transposed", "b (K, N) as a, or transposed",
+            "from (M, N), the input of the activation, or relu's result",
             "c (M, N), a · b · activation'(from) times the dropout mask", aboutDropoutState, aboutDropoutTime,
             aboutDropoutLength, aboutThreshold, "scale f32, the factor of kept elements"},
            linearFields(), fits);

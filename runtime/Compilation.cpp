@@ -65,6 +65,18 @@ PendingExecutable Source::find(const FactWords &facts, const std::vector<Arg> &a
   return found;
 }
 
+PendingExecutable Source::findGeneral(const Kernel &kernel, const FactWords &facts, const std::vector<Arg> &args) {
+  if (const PendingExecutable found = find(facts, args))
+    return found;
+  const std::lock_guard lock(mutex);
+  for (const Variant &variant : variants)
+    if (serves(kernel, variant.facts, masked(facts, variant.relevant), args.size()) &&
+        std::all_of(variant.extents.begin(), variant.extents.end(),
+                    [&](const auto &extent) { return extentOf(args, extent.first) == extent.second; }))
+      return variant.pending;
+  return {};
+}
+
 PendingExecutable Source::findAmong(const FactWords &facts, const std::vector<Arg> &args) const {
   for (const Variant &variant : variants)
     if (variant.facts == masked(facts, variant.relevant) &&

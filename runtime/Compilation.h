@@ -48,6 +48,8 @@ public:
 
   /// The executable for these arguments, or null.
   PendingExecutable find(const FactWords &facts, const std::vector<Arg> &args);
+  /// As above, or else an executable that relies on fewer equal extents than these arguments have.
+  PendingExecutable findGeneral(const Kernel &kernel, const FactWords &facts, const std::vector<Arg> &args);
   /// Adds an executable that is being compiled, which relies on the facts that `uses` names.
   void add(const Kernel &kernel, const FactWords &facts, const std::vector<Arg> &args, const ArgumentUses &uses,
            PendingExecutable pending);

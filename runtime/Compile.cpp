@@ -274,6 +274,10 @@ Begun beginCompiling(const Request &request) {
     ++state.fromMemory;
     return begun;
   }
+  if (state.frozen && (begun.executable = begun.source->findGeneral(kernel, facts, args))) {
+    ++state.fromMemory;
+    return begun;
+  }
   if (state.frozen && !isLoaded(kernel))
     throw Error(
         fmt::format("kernel '{}' requires compilation, which freeze() forbids; new arguments: {} with config '{}'",

@@ -172,21 +172,38 @@ std::vector<Kernel::NamedExtent> equalExtents(const Kernel &kernel, const FactWo
   return equal;
 }
 
+/// The first word of the equalityBits().
+static size_t equalityBegin(const FactWords &facts, size_t count) {
+  size_t pairs = 0;
+  forBits(facts, count, [&](int, int, size_t bit) { pairs = bit + 1; });
+  return count + (pairs + 63) / 64;
+}
+
 FactWords relevantBits(const Kernel &kernel, const FactWords &facts, size_t count, const std::set<int> &used,
                        const std::set<int> &written) {
   FactWords bits(facts.size(), ~uint64_t{0});
-  size_t pairs = 0;
   forBits(facts, count, [&](int i, int j, size_t bit) {
     if (!written.count(i) && !written.count(j))
       bits[count + bit / 64] &= ~(uint64_t{1} << bit % 64);
-    pairs = bit + 1;
   });
-  const size_t begin = count + (pairs + 63) / 64;
+  const size_t begin = equalityBegin(facts, count);
   forNamed(kernel, [&](const auto &first, const auto &extent, size_t bit) {
     if (!used.count(first.first) || !used.count(extent.first))
       bits[begin + bit / 64] &= ~(uint64_t{1} << bit % 64);
   });
   return bits;
+}
+
+bool serves(const Kernel &kernel, const FactWords &known, const FactWords &facts, size_t count) {
+  if (known.size() != facts.size())
+    return false;
+  size_t equalities = 0;
+  forNamed(kernel, [&](const auto &, const auto &, size_t bit) { equalities = bit + 1; });
+  const size_t begin = equalityBegin(facts, count), end = begin + (equalities + 63) / 64;
+  for (size_t i = 0; i < facts.size(); ++i)
+    if (i >= begin && i < end ? (known[i] & ~facts[i]) != 0 : known[i] != facts[i])
+      return false;
+  return true;
 }
 
 uint64_t hashOf(const FactWords &words) {

@@ -52,6 +52,9 @@ std::vector<std::pair<int, int>> disjointPairs(const FactWords &facts, size_t co
 /// irrelevant.
 FactWords relevantBits(const Kernel &kernel, const FactWords &facts, size_t count, const std::set<int> &used,
                        const std::set<int> &written);
+/// Whether code for the relevant facts `known` serves `facts`, of the same bits, too: all extents are equal of which it
+/// relies on that.
+bool serves(const Kernel &kernel, const FactWords &known, const FactWords &facts, size_t count);
 uint64_t hashOf(const FactWords &words);
 
 /// A bit for each extent of a name except the name's first, in the kernel's order: whether it equals the first.

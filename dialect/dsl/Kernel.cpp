@@ -4,9 +4,9 @@
 #include "dialect/dsl/Nearest.h"
 #include "dialect/dsl/Registrations.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <cerrno>
@@ -217,12 +217,15 @@ struct Registration {
 };
 } // namespace
 
+/// Whether an argument's text says that its extents may be others than its names.
+static bool mayDiffer(llvm::StringRef about) { return about.contains("transposed") || about.contains("broadcast"); }
+
 std::vector<Kernel::NamedExtent> findNamedExtents(const std::vector<Kernel::Parameter> &parameters) {
   llvm::MapVector<llvm::StringRef, Kernel::NamedExtent> found;
   for (const auto &[argument, parameter] : llvm::enumerate(parameters)) {
     llvm::StringRef shape = parameter.about;
     if (!parameter.isView() || parameter.kind == Kernel::Parameter::Kind::list ||
-        llvm::StringRef(parameter.name).contains('[') || !shape.consume_front("("))
+        llvm::StringRef(parameter.name).contains('[') || mayDiffer(shape) || !shape.consume_front("("))
       continue;
     llvm::SmallVector<llvm::StringRef> extents;
     shape.take_until([](char c) { return c == ')'; }).split(extents, ',');

@@ -64,6 +64,22 @@ TEST_F(Compiling, RelatesExtentsOfOneName) {
             "for, but got f32[5x3] and f32[5x7]");
 }
 
+// Frozen, code for extents that differ serves launches in which they agree by chance, but not the other way round.
+TEST_F(Compiling, FrozenItTakesCodeThatReliesOnLess) {
+  const Kernel copy =
+      kernel("copy", +[](View x, View y) { store(y, {0}, load(x, {0}, {8}) + 1.0); }, {"x (N)", "y (N)"});
+  Tensor x(device, f32, {4}), longer(device, f32, {6}), y(device, f32, {4});
+  const auto general = compile(*device, copy, {longer.ref(), y.ref()});
+  freeze(true);
+  EXPECT_EQ(general, compile(*device, copy, {x.ref(), y.ref()}));
+  const Kernel other =
+      kernel("copy", +[](View x, View y) { store(y, {0}, load(x, {0}, {8}) + 1.0); }, {"x (N)", "y (N)"});
+  freeze(false);
+  compile(*device, other, {x.ref(), y.ref()});
+  freeze(true);
+  EXPECT_NE(errorOf([&] { compile(*device, other, {longer.ref(), y.ref()}); }).find("freeze()"), std::string::npos);
+}
+
 // A launch passes any view in place of an argument that the config does not use. Its extents are no fact.
 TEST_F(Compiling, RelatesNoExtentsOfUnusedArguments) {
   const Kernel copy = kernel("copy", +[](View x, View y, View) { store(y, {0}, load(x, {0}, {8}) + 1.0); },
