@@ -19,6 +19,7 @@
 
 #include "kernels/attention_mask.h"
 #include "kernels/attention_plan.h"
+#include "kernels/operands.h"
 #include "kernels/rows.h"
 
 #include <cmath>
@@ -232,17 +233,17 @@ const Kernel attentionBackwardKernel =
             "dq_sum (B, H, Tq, D) f32, scratch, or dq itself", "dq (B, H, Tq, D)", "dk (B, Hk, Tk, D)",
             "dv (B, Hk, Tk, D)", "scale f32", aboutRngState, aboutMaxLength, aboutThreshold, aboutKeptScale},
            attentionFields());
-const Kernel attentionBackwardQueriesKernel =
+const Kernel attentionBackwardQueriesKernel = withoutNamedExtents(
     kernel("attention_backward_queries", attentionBackwardQueries,
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "o (B, H, Tq, D), the forward pass's",
             "dout (B, H, Tq, D)", aboutLse, aboutRanges, aboutMask, "delta (B, H, Tq) f32, row sums of o · dout",
             "dq (B, H, Tq, D)", "scale f32", aboutRngState, aboutMaxLength, aboutThreshold, aboutKeptScale},
-           attentionFields());
-const Kernel attentionBackwardKeysKernel =
+           attentionFields()));
+const Kernel attentionBackwardKeysKernel = withoutNamedExtents(
     kernel("attention_backward_keys", attentionBackwardKeys,
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "dout (B, H, Tq, D)", aboutLse,
             aboutColumnRanges, aboutMask, "delta (B, H, Tq) f32", "dk (B, Hk, Tk, D)", "dv (B, Hk, Tk, D)", "scale f32",
             aboutRngState, aboutMaxLength, aboutThreshold, aboutKeptScale},
-           attentionFields());
+           attentionFields()));
 
 } // namespace kiln

@@ -111,6 +111,11 @@ std::vector<ArgumentForm> argumentForms(const Kernel &kernel) {
   return forms;
 }
 
+Kernel withoutNamedExtents(Kernel kernel) {
+  kernel.namedExtents.clear();
+  return kernel;
+}
+
 /// The forms of a kernel's views, parsed once in each thread, so that a plan takes no lock.
 static const std::vector<ArgumentForm> &viewForms(const Kernel &kernel) {
   thread_local std::unordered_map<std::shared_ptr<const char>, std::vector<ArgumentForm>> known; // keeps identities

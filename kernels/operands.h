@@ -82,6 +82,10 @@ inline NamedExtents checkOperands(const Kernel &kernel, std::initializer_list<Op
 /// Throws Error unless `tensor` has these extents. For tensors that are in no registration.
 void expectShape(const char *plan, const char *operand, const TensorRef &tensor, const Shape &extents);
 
+/// The kernel without named extents, so that none of its extents are related. A mask that several views share lives
+/// from its first use to its last. In a loop that needs all registers, others are spilled then (`kiln-bench static`).
+Kernel withoutNamedExtents(Kernel kernel);
+
 /// A launch of a kernel with a config.
 template <class Config>
 Launch makeLaunch(const Kernel &kernel, const Config &config, const Grid &grid, std::vector<Arg> args,

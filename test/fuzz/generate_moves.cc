@@ -155,7 +155,7 @@ bool Generator::moveStatement() {
     }
     beside(part);
   } else {
-    if (!found->facts.exact())
+    if (!found->facts.exact() || !hasArithmetic(found->type))
       return false;
     op.verb = Verb::topk;
     op.axes = {axis};

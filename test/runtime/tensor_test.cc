@@ -223,8 +223,8 @@ TEST(Devices, TellTheNamesThereAre) {
 TEST(Devices, SuggestTheNearest) {
   expectError([] { Device::open("sm_90a"); },
               {"unknown device 'sm_90a'; did you mean 'simulator:sm_90a' or 'cuda:0'?"});
-  expectError([] { Device::open("cuda"); }, {"but got 'cuda'; did you mean 'cuda:0'?"});
-  expectError([] { Device::open("cpu:0"); }, {"but got 'cpu:0'; did you mean 'cpu'?"});
+  expectError([] { Device::open("cuda"); }, {"unknown device 'cuda'; did you mean 'cuda:0'?"});
+  expectError([] { Device::open("cpu:0"); }, {"unknown device 'cpu:0'; did you mean 'cpu'?"});
   expectError([] { Device::open("simulator:sm_90"); }, {"did you mean 'simulator:sm_90a'?"});
 }
 

@@ -66,6 +66,8 @@ const Kernel kernels[] = {
     NUMBERS(cast, cast(cast(t.a, bf16), f32)),
     NUMBERS(stochastic_round, cast(stochastic_round(t.a, bf16, bitcast(t.a, u32)), f32)),
     NUMBERS(bitcast, bitcast(bitcast(t.a, i32) + 1, f32)),
+    NUMBERS(pack, unpack(pack(t.a), f32)),
+    NUMBERS(unpack, flip(unpack(pack(t.a), f32))),
     NUMBERS(copysign, copysign(t.a, flip(t.a))),
     NUMBERS(sign, sign(t.a)),
     NUMBERS(sigmoid, sigmoid(t.a)),
