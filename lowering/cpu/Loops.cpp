@@ -181,7 +181,24 @@ SmallVector<Value> Nest::outerInOrOver(int64_t except, ValueRange carried,
 
 // --- Triangles -------------------------------------------------------------------------------------------------------
 
+llvm::SmallDenseSet<Value> Nest::findMoved() {
+  llvm::SmallDenseSet<Value> own, moved;
+  std::function<void(Value, bool)> visit = [&](Value tile, bool isMoved) {
+    Operation *op = tile.getDefiningOp();
+    if (!(isMoved ? moved : own).insert(tile).second || !op || e.isBuffered(tile))
+      return;
+    const Value itsMask = isLoad(op) ? cast<tile::AccessOp>(op).getMaskIfAny() : Value();
+    for (Value operand : op->getOperands())
+      if (isa<RankedTensorType>(operand.getType()))
+        visit(operand, isMoved || !(isElementwise(op) || operand == itsMask));
+  };
+  for (const Root &root : roots)
+    visit(root.value, false);
+  return moved;
+}
+
 Value Nest::findMask() {
+  const llvm::SmallDenseSet<Value> moved = findMoved();
   SmallVector<Value> work;
   for (const Root &root : roots)
     work.push_back(root.value);
@@ -191,7 +208,7 @@ Value Nest::findMask() {
     Operation *op = tile.getDefiningOp();
     if (!seen.insert(tile).second || !op || e.isBuffered(tile) || !isElementwise(op))
       continue;
-    if (comparisonOf(tile))
+    if (comparisonOf(tile) && !moved.contains(tile))
       return tile;
     llvm::append_range(work, op->getOperands());
   }
@@ -241,10 +258,11 @@ void Nest::step(const Index &index, States &states) {
 // --- Masks of accesses -----------------------------------------------------------------------------------------------
 
 llvm::SetVector<Value> Nest::findMasks() {
+  const llvm::SmallDenseSet<Value> moved = findMoved();
   llvm::SetVector<Value> found;
   llvm::SmallDenseSet<Value> seen;
   auto addMask = [&](Operation *op) {
-    if (Value tile = cast<tile::AccessOp>(op).getMaskIfAny())
+    if (Value tile = cast<tile::AccessOp>(op).getMaskIfAny(); tile && !moved.contains(tile))
       found.insert(tile);
   };
   std::function<void(Value)> visit = [&](Value tile) {

@@ -82,6 +82,9 @@ private:
 
   // --- Triangles ----------------------------------------------------------------------------------------------------
 
+  /// The tiles that the nest reads at other positions than its own: below operations that move elements. A version for
+  /// one value of a mask is none for the mask at other positions.
+  llvm::SmallDenseSet<mlir::Value> findMoved();
   /// A comparison of the nest's shape that masks a tile of the nest by a triangle, such as a causal mask; null if none.
   mlir::Value findMask();
   /// Emits `body`, whose values have the types of `like`. With a triangle there are two versions; one of them is for a
@@ -97,7 +100,7 @@ private:
 
   // --- Masks of accesses --------------------------------------------------------------------------------------------
 
-  /// The masks of the accesses that the nest reads and writes at its own positions.
+  /// The masks of the accesses that the nest reads and writes at its own positions, and of no other ones.
   llvm::SetVector<mlir::Value> findMasks();
   /// Whether (i1) all masks are true for all lanes of some vectors of a row. For a mask that is true in an interval,
   /// only the first and the last lane are checked, and that its sums do not wrap in between.

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <numeric>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -339,6 +340,42 @@ Raw expected(const Raw &x, int64_t programs, int64_t huge, SplitConfig cfg) {
       result.push_back(acc);
     }
   return result;
+}
+
+// --- Masks at several positions -------------------------------------------------------------------------------------
+
+/// y = m + flip(m, 0), of x under a mask of rows; triangles = t + flip(t, 0), of x up to a diagonal. x (rows, columns).
+void mirror(View x, View y, View triangles, Tile first, BoundConfig cfg) {
+  const Shape shape = {cfg.rows, cfg.columns};
+  const Tile row = unsqueeze(iota(cfg.rows), -1), column = unsqueeze(iota(cfg.columns), 0);
+  const Tile m = load(x, {0, 0}, shape, {.mask = row - column * 0 >= first});
+  store(y, {0, 0}, m + flip(m, 0));
+  const Tile t = where(column <= row + first, load(x, {0, 0}, shape), 0);
+  store(triangles, {0, 0}, t + flip(t, 0));
+}
+const Kernel mirrorKernel =
+    kernel("mirror", mirror, {field("rows", &BoundConfig::rows), field("columns", &BoundConfig::columns)});
+
+// A row may be read where the mask holds and, in the same sum, where it does not.
+TEST_P(Masks, HoldAtEachPositionThatIsRead) {
+  for (const auto &[rows, columns] : {std::pair<int64_t, int64_t>{64, 16}, {8, 64}, {32, 32}, {5, 300}})
+    for (const int32_t first : {0, 2, 24, 70}) {
+      Raw words(rows * columns), masked, triangles;
+      std::iota(words.begin(), words.end(), 1);
+      const auto at = [&](int64_t m, int64_t n, bool isInside) { return isInside ? words[m * columns + n] : 0; };
+      for (int64_t m = 0; m < rows; ++m)
+        for (int64_t n = 0; n < columns; ++n) {
+          const int64_t other = rows - 1 - m;
+          masked.push_back(at(m, n, m >= first) + at(other, n, other >= first));
+          triangles.push_back(at(m, n, n <= m + first) + at(other, n, n <= other + first));
+        }
+      const Shape shape = {rows, columns};
+      const Tensor x = tensor(i32, shape, words), y(device, i32, shape), z(device, i32, shape);
+      launch(mirrorKernel, {x.ref(), y.ref(), z.ref(), first},
+             BoundConfig{.rows = static_cast<int>(rows), .columns = static_cast<int>(columns)});
+      EXPECT_EQ(read(y), masked) << rows << " x " << columns << ", from row " << first;
+      EXPECT_EQ(read(z), triangles) << rows << " x " << columns << ", diagonal " << first;
+    }
 }
 
 class Split : public Semantics {};
