@@ -1,6 +1,6 @@
 // A loop nest while it is emitted: the state shared by all forms of nests. Loops.cpp has nests over rows, Columns.cpp
 // over columns, and ManyRows.cpp over several rows at a time, also transposed ones. NarrowRows.cpp has rows narrower
-// than a vector, and Joined.cpp joined rows.
+// than a vector, and Joined.cpp joined rows. MaskVersions.cpp has versions for masks.
 
 #pragma once
 
