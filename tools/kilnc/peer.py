@@ -25,6 +25,16 @@ def loaded(code):
     return names.union(*(loaded(each) for each in code.co_consts if hasattr(each, "co_code")))
 
 
+def firstInstalled(*names):
+    """The first of the modules that is installed, by its name."""
+    for name in names:
+        try:
+            return {name: importlib.import_module(name)}
+        except ImportError:
+            pass
+    return {}
+
+
 class Peer:
     def __init__(self, expression, device, threads):
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -61,6 +71,8 @@ class Peer:
                 self.modules[module] = self.names[name] = importlib.import_module(module)
             except ImportError as error:
                 raise ImportError(f"expected '{name}' to be an argument ({', '.join(sorted(known))}) or a module: {error}") from None
+        if not self.modules: # operators alone: of tensors, if there is a library
+            self.modules = firstInstalled("torch", "numpy")
         if "torch" in self.modules:
             self.modules["torch"].set_num_threads(self.threads)
             self.modules["torch"].set_grad_enabled(False)
