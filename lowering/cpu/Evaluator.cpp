@@ -439,6 +439,8 @@ Value Evaluator::move(tile::MoveOp op, const Index &index) {
 
 Value Evaluator::laneByLane(const Index &index, Type element, llvm::function_ref<Value(const Index &)> scalar) {
   int where = 0;
+  for (const auto &[access, level] : inside) // which an index of constants does not show
+    where = std::max(where, level);
   int64_t valid = machine.lanes();
   for (const Ix &ix : index) {
     where = std::max(where, ix.depth);

@@ -251,8 +251,7 @@ private:
   mlir::Value compareLanes(mlir::arith::CmpIPredicate predicate, mlir::Value n, int64_t first = 0);
   mlir::Value asCount(mlir::Value n);
   void boundLanes(Access &access, mlir::Value limit, mlir::Value begins, bool canBeNegative, const Ix &position);
-  // --- Gather and scatter: positions given by an index tile (Indexed.cpp)
-  // ---------------------------------------------
+  // --- Gather and scatter: positions given by an index tile (Indexed.cpp) ----------------------------------------
 
   /// Lanes at arbitrary positions of a view.
   struct Anywhere {

@@ -135,5 +135,34 @@ TEST_P(Ragged, TilesThatBeginAnywhere) {
         expectCopied({type, columns + rest, columns + rest, 0, 4, static_cast<int>(begin)});
 }
 
+struct PairConfig {
+  int begin = 0;
+};
+
+/// y is elements 4 and 3 of a block of x, twice, and zeros.
+void repeatPair(View x, View y, PairConfig cfg) {
+  const Tile pair = extract(load(x, {cfg.begin}, {8}), {4}, {2}, {-1});
+  store(y, {0}, concat({pair, pair, zeros(i32, {128})}, 0));
+}
+const Kernel repeatPairKernel = kernel("repeat_pair", repeatPair, {field("begin", &PairConfig::begin)});
+
+// A tile that repeats reads one element of a block at several of its positions.
+TEST_P(Ragged, BlocksThatRepeatBeginAnywhere) {
+  Raw words(40);
+  std::iota(words.begin(), words.end(), 1);
+  const Tensor memory = tensor(i32, {40}, words);
+  for (const int64_t extent : {130, 132})
+    for (int begin = -16; begin <= 8; ++begin) {
+      const Tensor y(device, i32, {extent});
+      launch(repeatPairKernel, {memory.ref().slice(0, 16, 8), y.ref()}, PairConfig{begin});
+      Raw expected(extent);
+      for (int i = 0; i < 4; ++i) {
+        const int element = begin + (i % 2 == 0 ? 4 : 3);
+        expected[i] = element >= 0 && element < 8 ? words[16 + element] : 0;
+      }
+      EXPECT_EQ(read(y), expected) << "extent " << extent << ", block at " << begin;
+    }
+}
+
 KILN_ON_DEVICES(Ragged);
 } // namespace
