@@ -217,7 +217,8 @@ Tile pad(At x, Shape before, Shape after, At value) {
     const int64_t extent = tile.extent(axis, x.loc), count = before[dim] + extent + after[dim];
     const Tile position = positionsAlong(at, axis, rank, count), moved = spread(at, tile, axis, before[dim], count);
     const Tile inside = (at(position) >= at(before[dim])) & at(at(position) < at(before[dim] + extent));
-    tile = where(at(inside), at(moved), at(cast(value, tile.type(x.loc))));
+    const Type type = tile.type(x.loc);
+    tile = where(at(inside), at(moved), isPair(type) ? value : at(cast(value, type))); // no number is cast to a pair
   }
   return tile;
 }

@@ -73,6 +73,7 @@ void moveBytes(View x, View out, View bits) {
   Tile tile = load(x, {0}, {256});
   store(out, {0, 0}, where(iota(256) % 2 == 0, tile, flip(flip(tile))));
   store(out, {1, 0}, reshape(transpose(transpose(reshape(tile, {16, 16}))), {256}));
+  store(out, {2, 0}, pad(extract(tile, {4}, {248}), {4}, {4}, 0));
   store(bits, {0}, bitcast(tile, u8));
 }
 const Kernel moveBytesKernel = kernel("move_bytes", moveBytes);
@@ -83,12 +84,14 @@ TEST_P(Types, MovesKeepEveryByte) {
     Raw raw(256);
     for (size_t i = 0; i < raw.size(); ++i)
       raw[i] = i;
-    const Tensor x = tensor(type, {256}, raw), out(device, type, {2, 256}), bits(device, u8, {256});
+    const Tensor x = tensor(type, {256}, raw), out(device, type, {3, 256}), bits(device, u8, {256});
     launch(moveBytesKernel, {x.ref(), out.ref(), bits.ref()});
     const Raw got = read(out);
     EXPECT_EQ(read(bits), raw) << nameOf(type);
-    for (size_t i = 0; i < 512; ++i)
-      ASSERT_EQ(got[i], raw[i % 256]) << nameOf(type) << " " << i;
+    for (size_t i = 0; i < 768; ++i) {
+      const bool isPadding = i >= 512 && (i % 256 < 4 || i % 256 >= 252);
+      ASSERT_EQ(got[i], isPadding ? 0 : raw[i % 256]) << nameOf(type) << " " << i;
+    }
   }
 }
 
