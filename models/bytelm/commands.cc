@@ -18,9 +18,12 @@ namespace kiln::bytelm {
 
 //===-- Flags ---------------------------------------------------------------------------------------------------===//
 
+static constexpr const char *defaultModel = "base";
+
 static void addModel(CLI::App *app, ModelOptions &o) {
-  app->add_option("--model", o.model,
-                  fmt::format("size by name: {} (base)", fmt::join(presetNames(byteModels()), ", ")));
+  app->add_option("--model", o.model, fmt::format("size by name: {}", fmt::join(presetNames(byteModels()), ", ")))
+      ->default_str(defaultModel)
+      ->group("Model");
   addSizeFlags(app, o, "transformer blocks", "hidden channels of the MLP", "bytes of a sequence");
 }
 
@@ -29,12 +32,14 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
   train->add_option("--data", o.data, "the file; its last tenth is the validation set")->required();
   addModel(train, o.model);
   addChoice<TableInit>(train, "--table-init", o.tables, tableInitNames,
-                       "how tables begin: torch (normal of deviation 1), jax (0.01) (torch)");
+                       "how tables begin: torch (normal of deviation 1), jax (0.01) (torch)")
+      ->group("Model");
   addChoice<LinearStart>(
       train, "--linear-init", o.linears, linearStartNames,
       "how linear layers begin: uniform (weights and biases within 1/sqrt(in)), pytorch (attention by "
-      "Xavier, without biases), normal (as GPT-2's) (the model's)");
-  addSettingFlags(train, o);
+      "Xavier, without biases), normal (as GPT-2's) (the model's)")
+      ->group("Model");
+  addSettingFlags(train, o, defaultModel, byteModelNamed(defaultModel).settings);
   addRunFlags(train, o);
   return train;
 }
@@ -50,7 +55,7 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
 static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   CLI::App *info = app.add_subcommand("info", "print the parameters and the memory of a step");
   addModel(info, o.model);
-  addMemoryFlags(info, o.settings);
+  addMemoryFlags(info, o.settings, defaultModel, byteModelNamed(defaultModel).settings);
   addBudgetFlag(info, o.memory);
   addMachineFlags(info, o.machine);
   return info;
@@ -62,7 +67,7 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
       addSample, addInfo, addPlot);
 }
 
-static const NamedByteModel &named(const ModelOptions &o) { return byteModelNamed(o.model.value_or("base")); }
+static const NamedByteModel &named(const ModelOptions &o) { return byteModelNamed(o.model.value_or(defaultModel)); }
 
 ByteConfig chooseModel(const ModelOptions &o, const std::optional<ByteConfig> &base) {
   ByteConfig config = base && !o.model ? *base : named(o).config;

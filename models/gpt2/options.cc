@@ -10,12 +10,18 @@
 
 namespace kiln {
 
+static constexpr const char *defaultModel = "nano";
+
 static void addModel(CLI::App *app, ModelOptions &o) {
-  app->add_option("--model", o.model, fmt::format("size by name: {} (nano)", fmt::join(gpt2Names(), ", ")));
-  addSizeFlags(app, o, "transformer blocks", "hidden channels of the MLP (4 times the width)", "positions");
-  addNumber<int64_t>(app, "--vocab", o.vocab, "tokens (bytes need 256)");
-  app->add_flag_callback(
-      "--untied", [&o] { o.tied = false; }, "the output head has its own weight, not the token table (untied)");
+  const auto add = [&] {
+    app->add_option("--model", o.model, fmt::format("size by name: {}", fmt::join(gpt2Names(), ", ")))
+        ->default_str(defaultModel);
+    addSizeFlags(app, o, "transformer blocks", "hidden channels of the MLP (4 times the width)", "positions");
+    addNumber<int64_t>(app, "--vocab", o.vocab, "tokens (bytes need 256)");
+    app->add_flag_callback(
+        "--untied", [&o] { o.tied = false; }, "the output head has its own weight, not the token table (untied)");
+  };
+  addBelow(app, "Model", add);
 }
 
 static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
@@ -28,12 +34,12 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
   train->add_option("--tokens", o.tokens,
                     "bytes, or a tokenizer: a folder, a tokenizer.json, or llm.c's .bin (that of --init or of the run, "
                     "otherwise bytes)");
-  addModel(train, o.model);
-  addSettingFlags(train, o);
-  addRunFlags(train, o);
   train->add_option("--init", o.init,
                     "initial weights: a run's folder, a checkpoint, a Hugging Face folder, or a safetensors file (then "
                     "flags give the sizes)");
+  addModel(train, o.model);
+  addSettingFlags(train, o, defaultModel, gpt2Named(defaultModel).settings);
+  addRunFlags(train, o);
   return train;
 }
 
@@ -84,7 +90,7 @@ static CLI::App *addTest(CLI::App &app, TestOptions &o) {
 static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   CLI::App *info = app.add_subcommand("info", "parameters, memory plan and FLOPs of a step");
   addModel(info, o.model);
-  addMemoryFlags(info, o.settings);
+  addMemoryFlags(info, o.settings, defaultModel, gpt2Named(defaultModel).settings);
   addBudgetFlag(info, o.memory);
   info->add_flag("--buffers", o.buffers, "list every buffer of the memory plan");
   info->add_flag("--launches", o.launches,
@@ -103,7 +109,7 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
 static CLI::App *addProfile(CLI::App &app, ProfileOptions &o) {
   CLI::App *profile = app.add_subcommand("profile", "profile a step: time by kernel and by part of the model");
   addModel(profile, o.model);
-  addMemoryFlags(profile, o.settings);
+  addMemoryFlags(profile, o.settings, defaultModel, gpt2Named(defaultModel).settings);
   addNumber<int64_t>(profile, "--steps", o.steps, "steps to profile, after one that compiles")->capture_default_str();
   profile->add_option("--trace", o.trace, "file for the trace, for Perfetto");
   addMachineFlags(profile, o.machine);
@@ -137,7 +143,7 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
       addEval, addTest, addInfo, addPlot, addImport, addExport, addProfile);
 }
 
-std::string nameOf(const ModelOptions &options) { return options.model.value_or("nano"); }
+std::string nameOf(const ModelOptions &options) { return options.model.value_or(defaultModel); }
 
 Gpt2Config chooseModel(const ModelOptions &options, const std::optional<Gpt2Config> &base) {
   const Gpt2Config named = gpt2Named(nameOf(options)).config;

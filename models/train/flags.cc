@@ -13,9 +13,11 @@
 namespace kiln {
 
 void addMachineFlags(CLI::App *app, MachineOptions &o) {
-  app->add_option("--device", o.device, fmt::format("device: {}", fmt::join(Device::names(), ", ")))
-      ->capture_default_str();
-  addNumber<int>(app, "--threads", o.threads, "CPU threads (0: all cores, or KILN_THREADS)")->capture_default_str();
+  addBelow(app, "Device", [&] {
+    app->add_option("--device", o.device, fmt::format("device: {}", fmt::join(Device::names(), ", ")))
+        ->capture_default_str();
+    addNumber<int>(app, "--threads", o.threads, "CPU threads (0: all cores, or KILN_THREADS)")->capture_default_str();
+  });
 }
 
 /// Flags of logging and profiling.
@@ -40,7 +42,7 @@ void addRunFlags(CLI::App *app, RunOptions &o) {
       ->each([&o](const std::string &) { o.resume = true; });
   app->add_flag("--overwrite", o.overwrite, "start a new run even if --out has checkpoints");
   addBudgetFlag(app, o.memory);
-  addLookFlags(app, o);
+  addBelow(app, "Logs and profiles", [&] { addLookFlags(app, o); });
   addMachineFlags(app, o.machine);
 }
 
@@ -48,25 +50,43 @@ void addBudgetFlag(CLI::App *app, std::optional<MemoryBudget> &budget) {
   app->add_option_function<std::string>(
          "--memory", [&](const std::string &text) { budget = budgetNamed("--memory", text); },
          "memory budget, such as 6GiB, or auto (nine tenths of the free memory); chooses --recompute and --loss-chunks")
-      ->type_name("SIZE");
+      ->type_name("SIZE")
+      ->group("Memory");
 }
 
 /// The flag of a setting. Its text is parsed at once, so that errors name the flag.
-static void addSettingFlag(CLI::App *app, const Setting &setting, SettingOptions &o) {
-  app->add_option_function<std::string>(
-         "--" + setting.flag,
-         [&](const std::string &text) {
-           TrainSettings any;
-           setting.take(any, text);
-           o.given[setting.flag] = text;
-         },
-         setting.help)
-      ->type_name(setting.kind);
+static CLI::Option *addSettingFlag(CLI::App *app, const Setting &setting, SettingOptions &o) {
+  return app
+      ->add_option_function<std::string>(
+          "--" + setting.flag,
+          [&](const std::string &text) {
+            TrainSettings any;
+            setting.take(any, text);
+            o.given[setting.flag] = text;
+          },
+          setting.help)
+      ->type_name(setting.kind)
+      ->group(setting.heading);
 }
 
-void addSettingFlags(CLI::App *app, SettingOptions &o) {
-  for (const Setting &setting : settingTable())
-    addSettingFlag(app, setting, o);
+/// The same for the settings that `isWanted`, with their defaults.
+static void addWithDefaults(CLI::App *app, SettingOptions &o, const std::string &model, const TrainSettings &defaults,
+                            bool (*isWanted)(const Setting &)) {
+  for (const Setting &setting : settingTable()) {
+    if (!isWanted(setting))
+      continue;
+    const nlohmann::ordered_json value = setting.json(defaults);
+    const std::string text = value.is_null()      ? ""
+                             : value.is_string()  ? value.get<std::string>()
+                             : value.is_boolean() ? (value.get<bool>() ? "1" : "0")
+                                                  : fmt::format("{}", value.get<double>());
+    addSettingFlag(app, setting, o)->default_str(text);
+  }
+  app->footer(fmt::format("The defaults of settings are those of --model {}. Other models have their own.", model));
+}
+
+void addSettingFlags(CLI::App *app, SettingOptions &o, const std::string &model, const TrainSettings &defaults) {
+  addWithDefaults(app, o, model, defaults, [](const Setting &) { return true; });
 }
 
 void addSettingFlags(CLI::App *app, SettingOptions &o, const std::vector<std::string> &flags) {
@@ -75,10 +95,8 @@ void addSettingFlags(CLI::App *app, SettingOptions &o, const std::vector<std::st
       addSettingFlag(app, setting, o);
 }
 
-void addMemoryFlags(CLI::App *app, SettingOptions &o) {
-  for (const Setting &setting : settingTable())
-    if (setting.decidesMemory)
-      addSettingFlag(app, setting, o);
+void addMemoryFlags(CLI::App *app, SettingOptions &o, const std::string &model, const TrainSettings &defaults) {
+  addWithDefaults(app, o, model, defaults, [](const Setting &setting) { return setting.decidesMemory; });
 }
 
 /// Flags of other trainers, with dashes, former flags and former names of models, and their names here.

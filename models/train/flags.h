@@ -31,28 +31,38 @@ CLI::Option *addChoice(CLI::App *app, const std::string &flag, Target &target, c
   return app->add_option_function<std::string>(flag, take, text)->type_name("TEXT");
 }
 
+/// Lists the flags that `add` adds below a heading of --help.
+template <class Add> void addBelow(CLI::App *app, const std::string &heading, const Add &add) {
+  const std::string before = app->option_defaults()->get_group();
+  app->option_defaults()->group(heading);
+  add();
+  app->option_defaults()->group(before);
+}
+
 /// The sizes that all models have; the texts are those of --layers, --inner and --context.
 template <class Options>
 void addSizeFlags(CLI::App *app, Options &o, const char *layers, const char *inner, const char *context) {
-  addNumber<int64_t>(app, "--layers", o.layers, layers);
-  addNumber<int64_t>(app, "--heads", o.heads, "attention heads; their number divides the width");
-  addNumber<int64_t>(app, "--width", o.width, "channels");
-  addNumber<int64_t>(app, "--inner", o.inner, inner);
-  addNumber<int64_t>(app, "--context", o.context, context);
+  addBelow(app, "Model", [&] {
+    addNumber<int64_t>(app, "--layers", o.layers, layers);
+    addNumber<int64_t>(app, "--heads", o.heads, "attention heads; their number divides the width");
+    addNumber<int64_t>(app, "--width", o.width, "channels");
+    addNumber<int64_t>(app, "--inner", o.inner, inner);
+    addNumber<int64_t>(app, "--context", o.context, context);
+  });
 }
 
 /// --device and --threads.
 void addMachineFlags(CLI::App *app, MachineOptions &options);
 /// --out, the flags of checkpoints, and those of the machine.
 void addRunFlags(CLI::App *app, RunOptions &options);
-/// The flags of all settings.
-void addSettingFlags(CLI::App *app, SettingOptions &options);
+/// The flags of all settings. --help shows their defaults, which are those of the model of that name.
+void addSettingFlags(CLI::App *app, SettingOptions &options, const std::string &model, const TrainSettings &defaults);
 /// Adds the flags of some settings, for a command that otherwise uses the run's settings.
 void addSettingFlags(CLI::App *app, SettingOptions &options, const std::vector<std::string> &flags);
 /// --memory.
 void addBudgetFlag(CLI::App *app, std::optional<MemoryBudget> &budget);
-/// The flags of the settings that decide the memory of a step.
-void addMemoryFlags(CLI::App *app, SettingOptions &options);
+/// The flags of the settings that decide the memory of a step, with those defaults.
+void addMemoryFlags(CLI::App *app, SettingOptions &options, const std::string &model, const TrainSettings &defaults);
 
 /// The error about a model that is none of `known`, with the new name of a former one, or the nearest name.
 Error unknownModel(const std::string &name, const std::vector<std::string> &known);

@@ -165,27 +165,49 @@ static Setting withOrder(Setting setting) {
   return setting;
 }
 
+/// A line of the table that is no setting: the heading of those after it.
+static Setting below(const char *heading) {
+  Setting line;
+  line.heading = heading;
+  return line;
+}
+
+/// The settings, each with its heading.
+static std::vector<Setting> withHeadings(const std::vector<Setting> &lines) {
+  std::vector<Setting> settings;
+  std::string heading;
+  for (const Setting &line : lines)
+    if (line.flag.empty())
+      heading = line.heading;
+    else
+      settings.emplace_back(line).heading = heading;
+  return settings;
+}
+
 //===-- The table -----------------------------------------------------------------------------------------------===//
 
 static std::vector<Setting> makeTable() {
   using S = TrainSettings;
   const auto later = Since::later;
-  return {
+  return withHeadings({
+      below("Batches"),
       withMemory(number("batch", "batch", &S::batch, "sequences in a micro-batch", {atLeast(1), atMost(largestSize)})),
-      withOrder(withMemory(number(
-          "batch-tokens", "batch_tokens", &S::batchTokens,
-          "maximum positions of a micro-batch of pairs of similar length, padding included (translate; 0: no limit)",
-          {atLeast(0)}, later))),
+      withOrder(withMemory(number("batch-tokens", "batch_tokens", &S::batchTokens,
+                                  "maximum positions of a micro-batch of pairs of similar length, padding included "
+                                  "(translate only; 0: no limit)",
+                                  {atLeast(0)}, later))),
       withMemory(number("accumulate", "accumulate", &S::accumulate, "micro-batches in a step",
                         {atLeast(1), atMost(largestSize)})),
+      below("Memory"),
       withMemory(choice("recompute", "recompute", &S::recompute,
                         "activations that the backward pass recomputes: none, or some of norms, activation, qkv, "
                         "attention, middle, mlp, block (all of them), joined by commas; mlp:4 means those of the first "
-                        "4 blocks (none)",
+                        "4 blocks",
                         recomputeNamed, [](const Recompute &recompute) { return nameOf(recompute); })),
       withMemory(number("loss-chunks", "loss_chunks", &S::lossChunks,
-                        "parts in which the logits of a micro-batch are computed, one in memory at a time (1)",
+                        "parts in which the logits of a micro-batch are computed, one in memory at a time",
                         {between(1, 4096)}, later)),
+      below("Optimisation"),
       number("steps", "steps", &S::steps, "updates, and the length of the schedule", {atLeast(1)}),
       number("warmup", "warmup", &S::warmup, "steps of linear warm-up", {withinSteps}),
       number("lr", "rate", &S::rate, "peak learning rate", {above(0)}),
@@ -193,13 +215,12 @@ static std::vector<Setting> makeTable() {
              {between(0, 1), aboveForExponential}),
       named("schedule", "schedule", &S::schedule,
             "learning rate after the warm-up: cosine-closed (lowest at the last step), cosine and linear (lowest after "
-            "it), constant, noam (inverse square root), wsd (constant, then decay over the last fifth), exponential "
-            "(cosine-closed)",
+            "it), constant, noam (inverse square root), wsd (constant, then decay over the last fifth), exponential",
             scheduleNames),
       number("decay", "decay", &S::decay, "weight decay", {atLeast(0)}),
       named("decay-on", "decay_on", &S::decayOn,
             "parameters with weight decay: matrices (embeddings included), nonzero (all that are not initialised to "
-            "zero), all (matrices)",
+            "zero), all",
             decayOnNames),
       number("beta1", "beta1", &S::beta1, "AdamW's coefficient of the first moment", {share}),
       number("beta2", "beta2", &S::beta2, "AdamW's coefficient of the second moment", {share}),
@@ -211,6 +232,7 @@ static std::vector<Setting> makeTable() {
       number("skip-norm-z", "skip_norm_z", &S::skipNormZ,
              "skip an update if the z-score of its gradient norm, over the last 128 steps, is above this (0: never)",
              {deviations}, later),
+      below("Regularisation"),
       number("dropout", "dropout", &S::dropout, "dropout rate of the embedding output and of each residual branch",
              {share}, later),
       number("dropout-embedding", "dropout_embedding", &S::dropoutEmbedding,
@@ -222,31 +244,34 @@ static std::vector<Setting> makeTable() {
       number("dropout-attention", "dropout_attention", &S::dropoutAttention, "dropout rate of attention weights",
              {share}, later),
       named("dropout-kind", "dropout_kind", &S::dropoutKind,
-            "inverted (kept elements are divided by the keep probability) or plain (evaluations multiply by it) "
-            "(inverted)",
+            "inverted (kept elements are divided by the keep probability) or plain (evaluations multiply by it)",
             dropoutKindNames),
       number("label-smoothing", "label_smoothing", &S::smoothing,
-             "fraction of each target's probability that is spread over all tokens, in the training loss (0)", {share},
+             "fraction of each target's probability that is spread over all tokens, in the training loss", {share},
              later),
+      below("Memory"),
       named("attention", "attention", &S::attention,
-            "flash, or plain, which keeps the matrix of attention weights in memory (flash)", attentionNames),
+            "flash, or plain, which keeps the matrix of attention weights in memory", attentionNames),
+      below("Batches"),
       withOrder(named("batching", "batching", &S::batching,
                       "how documents become sequences: stream (any consecutive tokens), padded (one document each), "
-                      "packed (several documents, which do not attend to each other) (stream)",
+                      "packed (several documents, which do not attend to each other)",
                       batchingNames)),
       withOrder(named("order", "order", &S::order,
-                      "order of the sequences of a stream: shuffled, or llmc, the order of llm.c's loader (shuffled)",
+                      "order of the sequences of a stream: shuffled, or llmc, the order of llm.c's loader",
                       dataOrderNames)),
       withOrder(number("pack", "pack", &S::pack,
-                       "documents are added to a packed sequence while less than this fraction of it is full (0.75)",
+                       "documents are added to a packed sequence while less than this fraction of it is full",
                        {above(0), atMost(1)}, later)),
-      named(
-          "positions", "positions", &S::positions,
-          "positions of packed documents: restart (from 0 in each document) or run-on (through the sequence) (restart)",
-          positionsNames),
+      named("positions", "positions", &S::positions,
+            "positions of packed documents: restart (from 0 in each document) or run-on (through the sequence)",
+            positionsNames),
+      below("Evaluation"),
       number("evaluate-every", "evaluate_every", &S::evaluateEvery, "steps between validation losses (0: at the end)",
              {atLeast(0)}),
+      below("Optimisation"),
       withOrder(number("seed", "seed", &S::seed, "seed of weights, batches, dropout and rounding", {})),
+      below("Precision"),
       choice(
           "precision", "precision", &S::precision,
           "how matrix products of fp32 may round their operands: ieee, tf32, tf32x3, bf16x3 (tf32 on GPUs, ieee on "
@@ -257,27 +282,30 @@ static std::vector<Setting> makeTable() {
           [](std::optional<Precision> p) { return p ? Json(precisionNames.at(static_cast<size_t>(*p))) : Json(); }),
       withMemory(dtype("dtype", "dtype", &S::type, "type of weights and activations: fp32, bf16, fp16")),
       withMemory(truth("master", "master", &S::master,
-                       "1: fp32 master weights; 0: AdamW updates the narrow weights directly (1)")),
-      named("rounding", "rounding", &S::rounding, "how --master 0 rounds narrow weights: nearest, stochastic (nearest)",
+                       "1: fp32 master weights; 0: AdamW updates the narrow weights directly")),
+      named("rounding", "rounding", &S::rounding, "how --master 0 rounds narrow weights: nearest, stochastic",
             roundingNames),
-      number("loss-scale", "loss_scale", &S::lossScale, "initial loss scale of fp16 (65536)", {lossScales}, later),
+      number("loss-scale", "loss_scale", &S::lossScale, "initial loss scale of fp16", {lossScales}, later),
       number("scale-window", "scale_window", &S::scaleWindow,
-             "updates without overflow after which the loss scale doubles (2000; 0: never)", {between(0, largestSize)},
+             "updates without overflow after which the loss scale doubles (0: never)", {between(0, largestSize)},
              later),
+      below("Evaluation"),
       number("evaluate-sequences", "evaluate_sequences", &S::evaluateSequences,
              "sequences of a validation loss, evenly spaced (translate: micro-batches) (0: all)", {atLeast(0)}, later),
-      truth("evaluate-all", "evaluate_all", &S::evaluateAll, "1: the last validation loss takes all sequences (0)"),
-      number("samples", "samples", &S::samples, "validation texts that each evaluation continues greedily (0)",
+      truth("evaluate-all", "evaluate_all", &S::evaluateAll, "1: the last validation loss takes all sequences"),
+      number("samples", "samples", &S::samples, "validation texts that each evaluation continues greedily",
              {between(0, 64)}, later),
+      below("Logs and profiles"),
       number("gradient-norms", "gradient_norms", &S::gradientNorms,
              "steps between logs of the gradient norm of each part of the model (0: never)", {atLeast(0)}, later),
-      dtype("save-dtype", "save_dtype", &S::saveType, "type of the weights in checkpoints: fp32, bf16, fp16 (fp32)"),
-      number("save-every", "save_every", &S::saveEvery, "steps between checkpoints (0: only at the end) (1000)",
-             {atLeast(0)}, later),
-      number("keep", "keep", &S::keep, "newest checkpoints to keep (2)", {atLeast(1)}, later),
+      below("Checkpoints"),
+      dtype("save-dtype", "save_dtype", &S::saveType, "type of the weights in checkpoints: fp32, bf16, fp16"),
+      number("save-every", "save_every", &S::saveEvery, "steps between checkpoints (0: only at the end)", {atLeast(0)},
+             later),
+      number("keep", "keep", &S::keep, "newest checkpoints to keep", {atLeast(1)}, later),
       number("keep-every", "keep_every", &S::keepEvery,
              "keep the checkpoints of multiples of this step as well (0: none)", {atLeast(0)}, later),
-  };
+  });
 }
 
 const std::vector<Setting> &settingTable() {

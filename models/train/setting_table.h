@@ -29,6 +29,7 @@ struct Setting {
   std::function<void(const TrainSettings &)> verify;
   bool decidesMemory = false; // whether it changes the memory of a step
   bool decidesOrder = false;  // whether it changes the order of the sequences that follow
+  std::string heading;        // below which --help lists the flag
 };
 
 /// In the order in which checkpoints hold them.

@@ -15,10 +15,14 @@ namespace kiln::translate {
 
 //===-- Flags ---------------------------------------------------------------------------------------------------===//
 
+static constexpr const char *defaultModel = "small";
+
 static void addModel(CLI::App *app, ModelOptions &o) {
   app->add_option("--model", o.model,
-                  fmt::format("size and form by name: {} (small)", fmt::join(presetNames(translations()), ", ")));
-  addNumber<int64_t>(app, "--encoder-layers", o.encoderLayers, "blocks of the encoder");
+                  fmt::format("size and form by name: {}", fmt::join(presetNames(translations()), ", ")))
+      ->default_str(defaultModel)
+      ->group("Model");
+  addNumber<int64_t>(app, "--encoder-layers", o.encoderLayers, "blocks of the encoder")->group("Model");
   addSizeFlags(app, o, "blocks of the decoder", "hidden channels of the MLP",
                "maximum tokens of a line, with </s>; longer pairs are skipped");
 }
@@ -44,7 +48,7 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
           "validation metric that selects the checkpoint 'best': accuracy, loss (accuracy)")
       ->type_name("TEXT");
   addModel(train, o.model);
-  addSettingFlags(train, o);
+  addSettingFlags(train, o, defaultModel, translationNamed(defaultModel).settings);
   addRunFlags(train, o);
   return train;
 }
@@ -79,7 +83,7 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   CLI::App *info = app.add_subcommand("info", "print the parameters and the memory of a micro-batch");
   addModel(info, o.model);
   addNumber<int64_t>(info, "--vocab", o.vocab, "tokens of the vocabulary of each side")->capture_default_str();
-  addMemoryFlags(info, o.settings);
+  addMemoryFlags(info, o.settings, defaultModel, translationNamed(defaultModel).settings);
   addMachineFlags(info, o.machine);
   return info;
 }
@@ -90,7 +94,7 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
       addTranslate, addEval, addInfo, addPlot);
 }
 
-const NamedTranslation &named(const ModelOptions &o) { return translationNamed(o.model.value_or("small")); }
+const NamedTranslation &named(const ModelOptions &o) { return translationNamed(o.model.value_or(defaultModel)); }
 
 TranslationConfig chooseModel(const ModelOptions &o, const std::optional<TranslationConfig> &base) {
   TranslationConfig config = named(o).config;

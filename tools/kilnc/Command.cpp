@@ -402,41 +402,7 @@ static void compile(const Options &options) {
               options.explain ? explained(*module, *backend) : emit(*module, options.emit, *backend, config));
 }
 
-static void addBenchFlags(CLI::App &app, Options &options) {
-  app.add_flag("--bench", options.isBench,
-               "measure the kernel over sizes, compared with other configs or kernels, as a table");
-  app.add_option("--sweep", options.bench.sweep,
-                 "with --bench: sizes for a name in --args, --grid and --flops: 'M=256:4096:*2', 'M=128:1024:+128' or "
-                 "'M,N,K=512,1000,2048'");
-  app.add_option(
-         "--against", options.against,
-         "with --bench: another line, repeatable: a config ('rows=8'), a kernel of the file, or a file; with ':' "
-         "between them ('other.cc:rows=8:grid=out.0/rows')")
-      ->allow_extra_args(false);
-  app.add_option("--peer", options.bench.peers.expressions,
-                 "with --bench: another line, repeatable: an expression of Python with the kernel's arguments, such as "
-                 "'torch.softmax(x, -1)', whose results are compared with the kernel's")
-      ->allow_extra_args(false);
-  app.add_option("--peer-tolerance", options.bench.peers.tolerance,
-                 "with --peer: the greatest difference, relative to the largest element (f32: 1e-4)");
-  app.add_option("--python", options.bench.peers.python, "with --peer: the Python to run (python3)");
-  app.add_option("--csv", options.bench.csv, "with --bench: write the table as CSV, too");
-  app.add_option("--svg", options.bench.picture, "with --bench: draw TFLOP/s or GB/s over the sizes, as SVG");
-}
-
-static void run(int argc, char **argv) {
-  Options options;
-  CLI::App app(
-      "Compiles a kernel out of a C++ file, a .mlir file, or one of the built-in ones, and prints a stage of it.\n"
-      "MLIR's flags (--mlir-print-ir-after-all, --mlir-timing, ...) work too.",
-      "kilnc");
-  app.add_option("file", options.file,
-                 "a C++ file that registers kernels, a file of images (.kiln), or a .mlir file; without a file: a "
-                 "built-in kernel");
-  app.add_option("--kernel", options.kernel, "the kernel's name; not needed when the file has one");
-  app.add_option("--config", options.config, "config fields that differ from their defaults: bm=64,bn=64");
-  app.add_option("--args", options.args,
-                 "the arguments: 'f32[?x64], i64'; '?' is an extent known only at launch; 'name=' may precede each");
+static void addCompileFlags(CLI::App &app, Options &options) {
   app.add_option(
          "--emit", options.emit,
          fmt::format("the stage to print: on CPUs {}; on GPUs {}; library, a shared object of the file's kernels for "
@@ -469,8 +435,9 @@ static void run(int argc, char **argv) {
       ->excludes("--picture")
       ->excludes("-o")
       ->excludes("--name");
-  app.add_option("-I,--include", options.includes,
-                 "folders of headers; the language's headers are kilnc's own unless one of these folders has them");
+}
+
+static void addLaunchFlags(CLI::App &app, Options &options) {
   app.add_flag(
       "--run", options.run,
       "launch the kernel and print its time; --args are then .npy files ('a.npy'), new tensors ('f32[64x128]' of "
@@ -484,15 +451,39 @@ static void run(int argc, char **argv) {
   app.add_option("--repeat", options.launch.repeat,
                  "with --run: number of launches whose median time is printed, after a first one; with --bench: "
                  "measurements (20)")
-      ->check(CLI::Range(0, 1000000));
+      ->check(CLI::Range(0, 1000000).description(""));
   app.add_option("--flops", options.launch.flops,
                  "with --repeat and --bench: floating-point operations of a launch, such as '2*c.0*c.1*a.1'");
-  addBenchFlags(app, options);
+}
+
+static void addBenchFlags(CLI::App &app, Options &options) {
+  app.add_flag("--bench", options.isBench,
+               "measure the kernel over sizes, compared with other configs or kernels, as a table");
+  app.add_option("--sweep", options.bench.sweep,
+                 "with --bench: sizes for a name in --args, --grid and --flops: 'M=256:4096:*2', 'M=128:1024:+128' or "
+                 "'M,N,K=512,1000,2048'");
+  app.add_option(
+         "--against", options.against,
+         "with --bench: another line, repeatable: a config ('rows=8'), a kernel of the file, or a file; with ':' "
+         "between them ('other.cc:rows=8:grid=out.0/rows')")
+      ->allow_extra_args(false);
+  app.add_option("--peer", options.bench.peers.expressions,
+                 "with --bench: another line, repeatable: an expression of Python with the kernel's arguments, such as "
+                 "'torch.softmax(x, -1)', whose results are compared with the kernel's")
+      ->allow_extra_args(false);
+  app.add_option("--peer-tolerance", options.bench.peers.tolerance,
+                 "with --peer: the greatest difference, relative to the largest element (f32: 1e-4)");
+  app.add_option("--python", options.bench.peers.python, "with --peer: the Python to run (python3)");
+  app.add_option("--csv", options.bench.csv, "with --bench: write the table as CSV, too");
+  app.add_option("--svg", options.bench.picture, "with --bench: draw TFLOP/s or GB/s over the sizes, as SVG");
+}
+
+static void addTuneFlags(CLI::App &app, Options &options) {
   app.add_flag(
       "--tune", options.tune,
       "find the fastest config among the candidates of the kernel's fields; -o FILE receives it, for KILN_FINDINGS");
   app.add_option("--budget", options.tuning.budget, "with --tune: seconds for the whole search")
-      ->check(CLI::Range(0.1, 1e6))
+      ->check(CLI::Range(0.1, 1e6).description(""))
       ->capture_default_str();
   app.add_option("--bucket", options.tuning.buckets,
                  "with --tune: extents that are buckets (powers of two) in the finding, such as 'x.0, out.0'");
@@ -502,9 +493,62 @@ static void run(int argc, char **argv) {
                "with --tune: also vary fields that change results, and allow other roundings");
   app.add_option("--check-findings", options.findings,
                  "compare a file of findings with the kernels of the file and the built-in ones");
+}
+
+static void addFlags(CLI::App &app, Options &options) {
+  app.add_option("file", options.file,
+                 "a C++ file that registers kernels, a file of images (.kiln), or a .mlir file; without a file: a "
+                 "built-in kernel");
+  app.add_option("--kernel", options.kernel, "the kernel's name; not needed when the file has one");
+  app.add_option("--config", options.config, "config fields that differ from their defaults: bm=64,bn=64");
+  app.add_option("--args", options.args,
+                 "the arguments: 'f32[?x64], i64'; '?' is an extent known only at launch; 'name=' may precede each");
+  app.add_option("-I,--include", options.includes,
+                 "folders of headers; the language's headers are kilnc's own unless one of these folders has them");
   app.add_flag("--list", options.list,
                "list the built-in kernels, or those of the file, with a description of each argument and field");
   app.set_version_flag("--version", versionText("kilnc"), "print the version of Kiln");
+  const std::pair<const char *, void (*)(CLI::App &, Options &)> modes[] = {
+      {"Compile", addCompileFlags}, {"Launch", addLaunchFlags}, {"Benchmark", addBenchFlags}, {"Tune", addTuneFlags}};
+  for (const auto &[heading, add] : modes) {
+    app.option_defaults()->group(heading);
+    add(app, options);
+  }
+}
+
+/// Does what the flags ask for.
+static void execute(const CLI::App &app, const Options &options) {
+  if (!options.picture.empty())
+    writeOutput(options.output, drawLayout(options.picture));
+  else if (!options.findings.empty())
+    checkFindings(options);
+  else if (options.list)
+    list(app, options);
+  else if (options.emit == "library")
+    makeLibrary(app, options);
+  else if (options.file.empty() && options.kernel.empty())
+    throw Error("expected a file or --kernel (kilnc --list names the built-in ones); kilnc --help says more");
+  else if (options.isBench)
+    bench(options);
+  else if (options.run || options.tune)
+    launch(options);
+  else if (options.emit == "archive")
+    makeArchive(app, options);
+  else if (options.emit == "image")
+    makeImage(app, options);
+  else if (!options.report.empty())
+    reportCompilation(options);
+  else
+    compile(options);
+}
+
+static void run(int argc, char **argv) {
+  Options options;
+  CLI::App app(
+      "Compiles a kernel out of a C++ file, a .mlir file, or one of the built-in ones, and prints a stage of it.\n"
+      "MLIR's flags (--mlir-print-ir-after-all, --mlir-timing, ...) work too.",
+      "kilnc");
+  addFlags(app, options);
   app.allow_extras();
   registerPassNames();
   mlir::registerMLIRContextCLOptions();
@@ -515,28 +559,7 @@ static void run(int argc, char **argv) {
     app.parse(argc, argv);
     parseRemaining(app, app.remaining(), options.file, argv[0]);
     checkRun(app, options);
-    if (!options.picture.empty())
-      writeOutput(options.output, drawLayout(options.picture));
-    else if (!options.findings.empty())
-      checkFindings(options);
-    else if (options.list)
-      list(app, options);
-    else if (options.emit == "library")
-      makeLibrary(app, options);
-    else if (options.file.empty() && options.kernel.empty())
-      throw Error("expected a file or --kernel (kilnc --list names the built-in ones); kilnc --help says more");
-    else if (options.isBench)
-      bench(options);
-    else if (options.run || options.tune)
-      launch(options);
-    else if (options.emit == "archive")
-      makeArchive(app, options);
-    else if (options.emit == "image")
-      makeImage(app, options);
-    else if (!options.report.empty())
-      reportCompilation(options);
-    else
-      compile(options);
+    execute(app, options);
   } catch (const CLI::CallForHelp &) {
     writeResult(app.help());
   } catch (const CLI::CallForVersion &version) {

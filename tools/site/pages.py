@@ -257,7 +257,7 @@ def options(program, text):
             name = re.sub(r"^(-\w),", r"\1, ", re.sub(r" (Excludes|REQUIRED|REQUIRES).*", "", found[1]))
             parts.append(f":::{{option}} {name}\n{headers.prose(found[2] or '')}\n:::\n")
         elif line.strip():
-            parts.append(f"**{line.rstrip(':')}**\n")
+            parts.append(f"**{line[:-1]}**\n" if line.endswith(":") else f"{headers.prose(line)}\n")
     return "\n".join(parts)
 
 
