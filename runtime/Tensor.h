@@ -6,8 +6,8 @@
 
 namespace kiln {
 
-/// Dense row-major memory of one element type on a device, 256-byte aligned, zeroed at first. It can be moved and not
-/// copied.
+/// Dense row-major memory of one element type on a device, aligned to 256 bytes and initialised to zeros. It can be
+/// moved; it cannot be copied.
 class Tensor {
 public:
   Tensor() = default;
@@ -24,7 +24,7 @@ public:
   int64_t bytes() const { return memory.count() * bytesOf(memory.type); }
   void *data() const { return memory.data; }
 
-  /// Copies `count()` elements of the tensor's own type from or to the host. Throws Error if `bytes` differs.
+  /// Copies all elements, in the tensor's own type, from or to the host. Throws Error unless `bytes` is bytes().
   void upload(const void *host, int64_t bytes);
   void download(void *host, int64_t bytes) const;
   /// Copies with conversion between the tensor's type and f32 on the host.

@@ -56,7 +56,7 @@ Tile mean(At x, Axes axes = -1, bool keep = false);
 Tile var(At x, Axes axes = -1, bool keep = false);
 
 /// Reduces along an axis with a function of two scalars, `Tile combine(Tile a, Tile b)`, like `tl.reduce`.
-/// - The function is traced once. It may use scalars from outside, and no other tiles, memory or loops.
+/// - The function is traced once. It may use the kernel's scalars. It may not use other tiles, memory or loops.
 /// - The machine chooses the grouping, so the function should be associative. Elements keep their order. The operands
 ///   are elements or earlier results, never an identity element.
 /// - bf16 and f16 are passed as f32, and the result is rounded once.
@@ -105,7 +105,7 @@ std::array<Tile, N> scan(const At (&xs)[N], int axis, F combine, bool reverse = 
 Tile extract(At x, Shape begin, TileExtents shape, Shape steps = {});
 /// Reverses the elements along the axis.
 Tile flip(At x, int axis = -1);
-/// The two elements of the last dimension, of extent 2, which disappears, like `tl.split`.
+/// The two halves of x along its last dimension, whose extent is 2, without that dimension, like `tl.split`.
 std::array<Tile, 2> split(At x);
 /// Two tiles along a new last dimension, like `tl.join`.
 Tile join(At a, At b);
@@ -174,7 +174,7 @@ Tile softmax(At x, int axis = -1);
 
 /// 32 random bits for each i64 index, by Philox-4x32-10. One (seed, index) gives one number under every tiling.
 Tile random_bits(At seed, At index);
-/// The four Philox words of an index; random_bits() is the first. Four words cost hardly more than one.
+/// The four Philox words of an index; random_bits() is the first. They cost hardly more than one.
 std::array<Tile, 4> random_words(At seed, At index);
 /// Uniform f32 in [0, 1) with 24 random bits.
 Tile random(At seed, At index);

@@ -6,9 +6,9 @@
 // `field(…).among({512, 2048})` gives a tuner candidates.
 //
 // A kernel's parameters are views and scalar tiles in any order, then at most one config struct. A view that may be
-// absent is a std::optional<View>, a list of views a std::vector<View>; each number of views is a specialisation. The
-// names of arguments are those of messages, stages and `kilnc --list`; without names they are 0, 1, …. Extents of one
-// name, as N above, may differ. Where a launch's numbers agree, the compiler uses that: one mask for all such views.
+// absent is a std::optional<View>, a list of views a std::vector<View>; each number of views is a specialisation.
+// Messages, printed stages and `kilnc --list` use the names of arguments; without names they use 0, 1, …. Extents with
+// one name, such as N above, may differ. If they are equal in a launch, the compiler computes one mask for all of them.
 
 #pragma once
 
@@ -78,8 +78,8 @@ struct Field {
       result.candidates.push_back(value.text);
     return result;
   }
-  /// Marks a field whose value changes results, such as the order of a sum. A tuner varies it only on request, and does
-  /// not compare the results then.
+  /// Marks a field whose value changes results, for example by the order of a sum. A tuner varies it only on request,
+  /// and then does not compare results.
   Field changing() const {
     Field result = *this;
     result.changesResults = true;
@@ -183,17 +183,17 @@ struct Kernel {
     std::string about; // the registration's text after the name, such as a shape
 
     bool isView() const { return kind != Kind::scalar; }
-    /// Whether the number of its views is that of a launch.
+    /// Whether its number of views may differ from launch to launch.
     bool isVariadic() const { return kind == Kind::optional || kind == Kind::list; }
   };
 
-  /// Extents that have one name in the texts of arguments, as N in "x (N, C)" and "mean (N)": their arguments and axes.
+  /// Extents with one name in the texts of arguments, such as N in "x (N, C)" and "mean (N)", as (argument, axis).
   using NamedExtent = std::vector<std::pair<int, int>>;
 
   std::string name;
   Loc loc; // the line of the registration
   std::vector<Parameter> parameters;
-  /// The names of two or more extents. Where a launch's numbers agree, its code relies on that.
+  /// Each name of two or more extents. If the extents are equal in a launch, its code relies on that.
   std::vector<NamedExtent> namedExtents;
   std::vector<Field> fields;
   /// Calls the function. `views` and `scalars` hold all views and all scalars, in the order of the parameters. `counts`
@@ -204,20 +204,19 @@ struct Kernel {
       call;
   /// The config text with every field, in registration order, after `overrides`. Cache keys use this form.
   std::function<std::string(const std::string &overrides)> configText;
-  /// Whether the config after `overrides` is worth compiling for a target; null: every one is. A tuner leaves out the
-  /// others.
+  /// The registration's constraint: whether a tuner tries the config with `overrides` on a target. Null: no constraint.
   std::function<bool(const std::string &overrides, const Target &target)> allows;
-  /// One address for a kernel and its copies. Caches identify a kernel by it as long as anyone holds it.
+  /// The key of a kernel and its copies in caches: an address that stays theirs as long as one of them exists.
   std::shared_ptr<const char> identity = std::make_shared<const char>('k');
-  /// For a kernel made by vmap(): per batch and argument, the dimension of the examples. Each batch has one number of
-  /// examples per launch.
+  /// For a kernel made by vmap(): per batch and argument, the dimension of the examples. In a launch, all arguments
+  /// have equally many examples of a batch.
   std::vector<std::vector<std::optional<int>>> batches;
   /// The kernels that vmap() and expanded() have made of this kernel and its copies.
   std::shared_ptr<MadeKernels> made = noKernels();
   /// For a kernel made by expanded(): the number of views of each optional view and each list, in order.
   std::vector<size_t> counts;
 
-  /// Whether it has optional views or lists. It is compiled in the form that expanded() makes of it.
+  /// Whether it has optional views or lists. expanded() then makes the form that is compiled.
   bool isVariadic() const {
     return std::any_of(parameters.begin(), parameters.end(), [](const Parameter &p) { return p.isVariadic(); });
   }
@@ -228,7 +227,7 @@ struct Kernel {
   }
 };
 
-/// Kernel::namedExtents of these parameters. Names of lists' views differ from view to view, and are left out.
+/// Kernel::namedExtents of these parameters. Lists are left out, because the extents of their views may differ.
 std::vector<Kernel::NamedExtent> findNamedExtents(const std::vector<Kernel::Parameter> &parameters);
 
 /// The text of a config struct for compile() and plans: `bm=128,bn=128`.
@@ -241,7 +240,7 @@ template <class Config> std::string textOf(const std::vector<Field> &fields, con
 
 /// Sets the fields named in `text`. Throws Error on an unknown name and lists the known ones.
 void parseConfig(const std::string &kernel, const std::vector<Field> &fields, const std::string &text, void *config);
-/// As above for the options of an operator, which Errors name in place of a kernel's config.
+/// As above for the options of an operator; errors then speak of options, not of a kernel's config.
 void parseOptions(const std::string &op, const std::vector<Field> &fields, const std::string &text, void *options);
 
 namespace detail {
@@ -328,9 +327,9 @@ struct Arguments {
   }
 };
 
-/// Completes the registration of `kernel`: checks its names, splits the texts of its arguments into name and
-/// description, and gives a copy to the thread's Registrations, if any. `config` identifies its config struct. Throws
-/// Error at the registration line.
+/// Completes the registration of `kernel`. Checks its names, and splits the texts of its arguments into name and
+/// description. Gives a copy to the thread's Registrations, if any. `config` identifies its config struct. Throws Error
+/// at the registration line.
 void registerKernel(Kernel &kernel, const std::vector<std::string> &arguments, const void *config);
 
 template <class... P>
@@ -428,17 +427,19 @@ template <class R, class... P>
 KILN_MISTAKE("a kernel's function is void: it writes its result by store(out, {n}, x)")
 Kernel kernel(const char *, R (*)(P...), AnyArgument = {}, AnyArgument = {}, AnyArgument = {});
 
-/// The batched form of a kernel, as `jax.vmap`. `axes` has an entry for each argument: the dimension of the examples,
-/// or nothing for an argument that all examples share. The entry of a list is for each of its views.
-/// - A batched launch gives the results of one launch per example. Its programs are multiplied along grid axis 2.
+/// The kernel for a batch of examples, like `torch.vmap` and `jax.vmap`. `axes` has an entry for each argument: the
+/// dimension of the examples, or nothing for an argument that all examples share. The entry of a list applies to each
+/// of its views.
+/// - A batched launch gives the results of one launch per example. Grid axis 2 has the programs of all examples.
 /// - A scalar with examples becomes a view of rank 1.
 /// - The kernel may read memory that all examples share, and change it by atomics only.
-/// - One kernel serves any number of examples; the call returns one kernel per kernel and list of axes.
+/// - The result serves any number of examples. Calls with equal arguments return one kernel.
 /// Throws Error if `axes` do not fit the arguments.
 Kernel vmap(const Kernel &kernel, std::vector<std::optional<int>> axes, Loc loc = here());
 
-/// The form of a variadic kernel for these numbers of views of its optional views and lists: each view is a parameter,
-/// `bias` for an optional one and `xs[0]`, `xs[1]`, … for a list. It lives as long as `kernel` or a copy of it.
+/// The form of a kernel with optional views and lists in which each view is a parameter: `bias` for an optional view,
+/// `xs[0]`, `xs[1]`, … for a list. `counts` has the number of views of each. The result lives as long as `kernel` or a
+/// copy of it.
 const Kernel &expanded(const Kernel &kernel, const std::vector<size_t> &counts);
 
 } // namespace kiln

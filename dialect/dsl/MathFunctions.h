@@ -1,6 +1,6 @@
-// Math functions of floats. Functions.def lists all of them with their error bounds. For NaN, infinities and ±0 they
-// behave as the C functions of these names (dialect/NUMERICS.md). Functions that also have Accuracy::fast are in
-// Tile.h, which includes this.
+// Math functions of floats: `sin(x)`, `atan2(y, x)`, …. Functions.def lists them with their error bounds. For NaN,
+// infinities and ±0 they return the results of C's functions (dialect/NUMERICS.md). Functions that also take an
+// Accuracy are in Tile.h, which includes this.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Members that users of Triton and PyTorch look for in tiles and views. Each is an error at the user's line that says
-// what to write instead. Tile.h includes this; Mistakes.h has the functions of this kind.
+// Members that Triton and PyTorch have and Kiln lacks, such as x.to(f16). Using one is an error at the user's line,
+// whose message names the replacement. Tile.h includes this; Mistakes.h does this for functions.
 
 #pragma once
 
@@ -15,7 +15,7 @@ namespace kiln {
 
 class Tile;
 
-/// An argument of any type. A kernel's own function of such a name is a better match than a template of these.
+/// An argument of any type. If a kernel's author has a function with such a name, overload resolution prefers it.
 struct AnyArgument {
   AnyArgument() = default;
   template <class T> AnyArgument(const T &) {}

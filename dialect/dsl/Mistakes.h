@@ -7,11 +7,11 @@
 
 namespace kiln {
 
-/// An argument where other languages have a mask, and where a list of offsets belongs.
+/// A tile or number in the place of a mask or of a list of offsets.
 template <class T>
 concept NoList = std::same_as<T, Tile> || std::is_arithmetic_v<T>;
 
-/// The mask of a load that stands alone in braces, without its name.
+/// The mask of a load in braces without its name: `load(x, {n}, {64}, {m})`.
 struct UnnamedMask {
   At mask;
 };
@@ -42,7 +42,7 @@ template <NoList T, class... More> KILN_OFFSET Tile atomic_add(View, T, At, More
 #undef KILN_MASK_OF_STORE
 #undef KILN_OFFSET
 
-/// An optional view or a list of views, where one view belongs.
+/// An optional view or a list of views in the place of one view.
 template <class T>
 concept NotOneView = std::same_as<T, std::optional<View>> || std::same_as<T, std::vector<View>>;
 #define KILN_ONE_VIEW                                                                                                  \
@@ -123,7 +123,7 @@ T arange(AnyArgument, AnyArgument = {}, AnyArgument = {});
 template <class T = Tile>
 KILN_MISTAKE("a tile has a value from the beginning: zeros(f32, {64})")
 T empty(AnyArgument, AnyArgument = {}, AnyArgument = {});
-/// Of one tile.
+/// max(x) and min(x), which are reductions in Triton.
 template <class T = Tile>
 KILN_MISTAKE("max(a, b) is elementwise; the largest element along an axis is reduce_max(x, axis)")
 T max(AnyArgument);
@@ -136,7 +136,7 @@ template <class T = Tile> KILN_MISTAKE("minimum() is called min()") T minimum(An
 #define KILN_PREFIX                                                                                                    \
   KILN_MISTAKE("names have no prefix tl: write load(view, {n}, {64}), dot(a, b, acc), program_id(0), f16")
 #define KILN_OF_TRITON(name) template <class... T> KILN_PREFIX static Tile name(const T &...);
-/// `tl.load(…)`, and `tl::load(…)` of the most frequent names.
+/// `tl.load(…)`, and `tl::load(…)` for the most frequent names.
 struct tl {
   KILN_OF_TRITON(arange)
   KILN_OF_TRITON(cdiv)
@@ -158,8 +158,8 @@ KILN_PREFIX extern const struct tl tl;
 
 } // namespace kiln
 
-/// Functions of C++ that have a function of tiles by that name. The templates take tiles alone, so no call of other
-/// types changes.
+/// Functions of the C++ library that also exist for tiles, such as `std::exp`. The templates accept only tiles, so
+/// calls with other types do not change.
 namespace std {
 #define KILN_WITHOUT_STD KILN_MISTAKE("functions of tiles have no std:: before them: write exp(x), max(x, y)")
 #define KILN_OF_CXX(name)                                                                                              \

@@ -15,8 +15,8 @@ namespace kiln {
 
 /// The candidate that is a synonym of `word` (`f16` for `float16`). Otherwise the shortest that begins with it
 /// (`simulator:sm_90a` for `sm_90`). Otherwise the first with the smallest edit distance; nothing if none is near. An
-/// edit inserts, removes or replaces a letter, or swaps two neighbours. A word of n letters may be n / 3 edits away,
-/// and one edit in any case from two letters on; the dashes of a flag do not count.
+/// edit inserts, removes or replaces a letter, or swaps two neighbours. The distance is at most n / 3 for a word of n
+/// letters, and at most 1 for short words of two letters or more. The dashes of a flag do not count.
 std::optional<std::string> nearest(const std::string &word, const std::vector<std::string> &candidates);
 
 /// The end of a message about an unknown `word`: `; did you mean '--steps'?`, or nothing if no candidate is near.

@@ -37,8 +37,8 @@ struct GpuFacts {
 
 struct Arg;
 
-/// The facts about a machine that a plan may use. A plan visits them, so it handles every kind of machine and compares
-/// no names.
+/// The facts about a machine that a plan may use. A plan reads them by visit(), which requires a case for every kind of
+/// machine.
 struct Target {
   std::string name; // for messages only
   std::variant<CpuFacts, GpuFacts> facts;
@@ -51,11 +51,11 @@ struct Target {
   /// bf16x3 become ieee there. Matmuls of other types are exact, and so ieee.
   Precision precisionOf(Type type) const;
 
-  /// The number of rows from which a plan chooses tiles. In dynamic-shape mode it is the next power of two from
-  /// `minRows` on, so few configs serve all numbers of rows. Otherwise it is `rows`. Launches get the real number.
+  /// The number of rows for which a plan chooses tiles. In dynamic-shape mode it is the next power of two, at least
+  /// `minRows`, so few configs serve all numbers of rows. Otherwise it is `rows`. Launches get the real number.
   int64_t bucket(int64_t rows) const;
-  /// The bucket of a sequence length: a power of two from 16 on, and on a GPU from 32 on, as a tile has at least that
-  /// extent.
+  /// The bucket of a sequence length: the next power of two, at least 16. On a GPU it is at least 32, the smallest
+  /// extent of a tile there.
   int64_t lengthBucket(int64_t length) const;
   /// The distance in rows between parts of a buffer that have at least `rows` rows each. In dynamic-shape mode it is a
   /// multiple of 64, so all parts have the alignment of the first for any row size.
@@ -79,7 +79,7 @@ struct TensorRef {
   Type type = Type::f32;
   Shape extents;
   Shape strides;
-  /// The name of the device whose memory it is, one string for each (runtime/Executable.h); null: not known. A launch
+  /// The name of the device that owns the memory, one string per device (runtime/Executable.h); null: unknown. A launch
   /// on another device is an error.
   const std::string *device = nullptr;
 
@@ -106,7 +106,7 @@ struct TensorRef {
 ///
 /// Any type that converts to a TensorRef is a tensor, so `{x, y, 2.0f}` is a list of arguments. A C++ number is a
 /// scalar: float is f32, double and long double f64, bool boolean, every integer i64, except u64 from 2^63 on. The type
-/// does not follow from the kernel: with an f32 view, write `2.0f` and not `2.0`, or use as().
+/// does not depend on the kernel: next to f32 views, write `2.0f`, not `2.0`, or use as().
 struct Arg {
   enum class Kind { tensor, workspace, scalar, none, list } kind = Kind::tensor;
   TensorRef ref;               // null data for a workspace region …
@@ -180,7 +180,7 @@ struct Launch {
   /// Further problems of a grouped launch, with this kernel and config: see grouped().
   std::vector<Problem> others = {};
 
-  /// Bytes of all views and regions, each counted as often as it is passed: the traffic of one pass over all of them.
+  /// Bytes of all tensors and regions, each counted as often as it is passed: the traffic if each is accessed once.
   int64_t bytes() const;
 };
 
@@ -198,8 +198,8 @@ struct Expanded {
   const Kernel *kernel;
   std::vector<Arg> args;
 };
-/// A kernel in its form for the numbers of views in `args`; one that is not variadic is its own form. Throws Error with
-/// the argument that does not fit.
+/// The form of a kernel for the numbers of views in `args`; a kernel without optional views and lists is returned as it
+/// is. Throws Error with the argument that does not fit.
 Expanded expanded(const Kernel &kernel, const std::vector<Arg> &args);
 /// The launch of the expanded kernel. Throws Error also if its problems differ in their numbers of views.
 Launch expanded(const Launch &launch);
@@ -209,9 +209,8 @@ Plan expanded(const Plan &plan);
 /// - Launches with one kernel, config, and argument types and ranks become one, as long as their arguments fit a GPU
 ///   launch. It has the label and the position of the first.
 /// - A GPU has the programs of all problems in one grid, so no launch waits for the slowest program of the one before.
-/// A
-///   CPU runs the problems in order.
-/// - Extents that the kernel reads by View::extent must be equal in all.
+///   A CPU runs the problems in order.
+/// - Extents that the kernel reads by View::extent must be equal in all problems.
 std::vector<Launch> grouped(const std::vector<Launch> &launches);
 /// The inverse of grouped(): a plan with one launch per problem.
 Plan ungrouped(const Plan &plan);

@@ -1,5 +1,5 @@
-// Matrix products with block scales: 16 or 32 elements share a scale (OCP Microscaling Formats, MX, and NVFP4). Floats
-// of 4 bits, which lie in pairs.
+// Matrix products with block scales: 16 or 32 elements share a scale (OCP Microscaling Formats, MX, and NVFP4). Also
+// conversions from and to 4-bit floats, which are stored in pairs.
 
 #pragma once
 
@@ -33,10 +33,12 @@ Tile dot_scaled(At a, Scales scaleA, At b, Scales scaleB, At acc);
 /// The product with an accumulator of zeros.
 Tile dot_scaled(At a, Scales scaleA, At b, Scales scaleB);
 
-/// Floats as pairs of 4-bit floats (f4e2m1x2), of half the extent along `axis`: neighbours share a byte, the first in
-/// its low half. Rounds to nearest even; numbers beyond ±6, and infinities, become ±6, and NaN 6. The rank is 1 to 4.
+/// Rounds to 4-bit floats and stores neighbours along `axis` in one byte (f4e2m1x2), the first in the low half. The
+/// extent is halved. Rounds to nearest even. Numbers beyond ±6 and infinities become ±6; NaN becomes 6. The rank is 1
+/// to 4.
 Tile pack(At x, int axis = -1);
-/// The numbers of pairs (f4e2m1x2) in a float type: twice as many along `axis`. The rank is 1 to 4.
+/// The inverse of pack(): the numbers of pairs (f4e2m1x2) in a float type, exactly. The extent along `axis` is doubled.
+/// The rank is 1 to 4.
 Tile unpack(At x, Type type, int axis = -1);
 
 } // namespace kiln

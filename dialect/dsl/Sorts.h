@@ -1,4 +1,4 @@
-// Sorting, top-k, take and histogram. Tile.h includes this.
+// Sorting, top-k, gather and histogram. Tile.h includes this.
 //     Tile rank = sort_at(x)[1];
 
 #pragma once
@@ -7,11 +7,11 @@
 
 namespace kiln {
 
-/// Sorts the elements along an axis, ascending, or descending with `descending`. NaN come last either way.
+/// Sorts the elements along an axis, ascending, or descending with `descending`. NaN comes last in both.
 Tile sort(At x, int axis = -1, bool descending = false);
-/// The sorted elements and the i32 index that each had. The sort is stable; −0 and +0 are equal.
+/// The sorted elements and their i32 indices in x. The sort is stable; −0 and +0 are equal.
 std::array<Tile, 2> sort_at(At x, int axis = -1, bool descending = false);
-/// The k largest elements, in descending order, and their indices. Of equal elements the first comes first.
+/// The k largest elements, in descending order, and their indices. Equal elements keep their order.
 std::array<Tile, 2> topk(At x, int64_t k, int axis = -1);
 
 /// Element (…, index[…, i, …], …) of x, like Triton's `gather`; 0 if the index is out of bounds. `index` is a tile of

@@ -60,11 +60,12 @@ public:
   Tile dim(int axis, Loc loc = here()) const;
   /// Extent of dimension `axis` as a compile-time constant. Each value of the extent compiles its own specialisation.
   int64_t extent(int axis, Loc loc = here()) const;
-  /// The view at `index`, an integer scalar, of dimension `axis`; the result lacks that dimension. If `index` is out of
-  /// bounds, all elements of the result are out of bounds.
+  /// The view at position `index` of dimension `axis`, without that dimension, like `torch.select`. `index` is an
+  /// integer scalar. If it is out of bounds, all elements of the result are out of bounds.
   View select(int axis, At index, Loc loc = here()) const;
-  /// Positions `begin` to `end` − 1, integer scalars, of dimension `axis`, as a view of the same rank. Both are clamped
-  /// to the extent, and position 0 of the result is `begin`. Positions outside of the slice are out of bounds.
+  /// Positions `begin` to `end` − 1 of dimension `axis`, as a view of equal rank. Position 0 of the result is `begin`.
+  /// Both bounds are integer scalars. They are clamped to 0 … extent, so negative ones do not count from the end.
+  /// Positions outside of the slice are out of bounds.
   View slice(int axis, At begin, At end, Loc loc = here()) const;
   /// Index of the argument in the kernel's parameter list.
   int index() const { return argument; }
@@ -87,8 +88,9 @@ public:
   Tile(Number number, Loc loc = here());
   Tile(const Tile &other);
   Tile &operator=(const Tile &other);
-  /// A C++ number takes the type of the scalar that it replaces, `i = 0`: an integer that of an integer or a float, a
-  /// real number that of a float, a bool boolean. A number that does not fit the type is an error.
+  /// A C++ number takes the type of the scalar that it replaces: after `Tile i = cast(n, i32)`, `i = 0` is i32. An
+  /// integer does so for an integer or a float, a floating-point number for a float, a bool for a boolean. A number
+  /// that does not fit the type is an error.
   Tile &operator=(Tile &&other);
   ~Tile();
   Type type(Loc loc = here()) const;
@@ -263,7 +265,7 @@ Tile sqrt(At x);
 /// Accuracy of a function: `full` is the bound of the language on every machine, `fast` the error of a GPU's own
 /// instruction. dialect/NUMERICS.md has both bounds.
 enum class Accuracy { full, fast };
-/// The spellings of Accuracy, in its order.
+/// The names of the values of Accuracy, in order.
 inline const std::vector<std::string> accuracyNames = {"full", "fast"};
 /// a / b on floats.
 Tile divide(At a, At b, Accuracy accuracy);
@@ -281,11 +283,11 @@ Tile cast(At x, Type type);
 /// Rounding of a conversion: to the nearest, ties to even; towards zero; towards −∞; towards +∞.
 enum class Rounding { nearest, toward_zero, down, up };
 /// Conversion with that rounding, also from float to integer: `cast(x, bf16, Rounding::toward_zero)`. A conversion that
-/// needs no rounding is that of cast(x, type).
+/// does not round, such as bf16 to f32, ignores it.
 Tile cast(At x, Type type, Rounding rounding);
-/// Stochastic rounding of floats: `stochastic_round(x, bf16, random_bits(seed, index))`. An x between two numbers of
-/// `type` becomes one of them, with the probability of its distance from the other one. `bits` are random i32 or u32
-/// and broadcast to x.
+/// Stochastic rounding of floats: `stochastic_round(x, bf16, random_bits(seed, index))`. An x between two neighbouring
+/// numbers of `type` becomes one of them, so that the expected result is x. `bits` are random i32 or u32 and broadcast
+/// to x.
 Tile stochastic_round(At x, Type type, At bits);
 
 // --- Shape -----------------------------------------------------------------------------------------------------------
@@ -295,7 +297,7 @@ Tile stochastic_round(At x, Type type, At bits);
 Tile reshape(At x, TileExtents shape);
 /// Dimension i of the result is dimension order[i] of x. Without an order, the last two dimensions are swapped.
 Tile transpose(At x, std::vector<int> order = {});
-/// Repeats dimensions of extent 1, and adds leading dimensions, up to `shape`.
+/// Repeats dimensions of extent 1 and adds leading dimensions to get `shape`, like `torch.broadcast_to`.
 Tile broadcast(At x, TileExtents shape);
 /// Inserts a dimension of extent 1 before `axis`, like `torch.unsqueeze`; −1 appends.
 Tile unsqueeze(At x, int axis);
@@ -326,11 +328,12 @@ Tile argmin(At x, Axes axes = -1, bool keep = false);
 // --- Matrix product --------------------------------------------------------------------------------------------------
 //     acc = dot(a, b, acc);            // (M, N) of (M, K), (K, N)
 
-/// Rounding that an f32 matmul permits for the sake of tensor cores. `ieee`: none. `tf32`: operands are rounded to
-/// tf32. `tf32x3`, `bf16x3`: operands are sums of two tf32 or two bf16. Any value except `ieee` permits coarse sums of
-/// 8-bit floats. dialect/NUMERICS.md has the bounds.
+/// How an f32 matmul may round its operands for tensor cores, like `input_precision` of `tl.dot`. `ieee`: not at all.
+/// `tf32`: to tf32. `tf32x3`, `bf16x3`: each operand is split into two tf32 or bf16 numbers, and three products are
+/// added. Any value except `ieee` also permits tensor cores to add products of 8-bit floats with fewer bits than f32.
+/// dialect/NUMERICS.md has the bounds.
 enum class Precision { ieee, tf32, tf32x3, bf16x3 };
-/// The spellings of Precision, in its order.
+/// The names of the values of Precision, in order.
 inline const std::vector<std::string> precisionNames = {"ieee", "tf32", "tf32x3", "bf16x3"};
 /// a (…, M, K) · b (…, K, N) + acc (…, M, N). Leading extents are equal (batched matmul); the rank is at most 5.
 /// f32, bf16, f16 and 8-bit floats accumulate in f32, i8 and u8 in i32, f64 in f64.
@@ -346,8 +349,9 @@ Tile dot(At a, At b, Precision precision = Precision::ieee);
 enum class Padding { zero, neg_zero, inf, neg_inf, nan };
 /// Memory order of an atomic, as in the memory models of C++ and PTX.
 enum class Order { relaxed, acquire, release, acq_rel };
-/// The threads for which an access is atomic and its order holds: those of this program, of this GPU, or of all
-/// processors that access the memory. With `Scope::block`, no other program may access the element concurrently.
+/// Scope of an atomic, as in PTX: the threads for which it is atomic and ordered. `block`: this program. `device`: this
+/// GPU. `system`: all processors that access the memory. With `block`, no other program may access the element
+/// concurrently.
 enum class Scope { block, device, system };
 /// Cache eviction hint: `evict_first` for memory that is not used again soon, `evict_last` for memory that other
 /// programs read soon, too. It changes no result.

@@ -1,5 +1,5 @@
-// Tracing: from a kernel to an MLIR module. The runtime and the driver call this. It is the only public header of the
-// language that includes MLIR.
+// Traces a kernel: calls its function and returns the MLIR module that it records. The runtime and the driver call
+// this. It is the only public header of the language that includes MLIR.
 
 #pragma once
 

@@ -65,8 +65,8 @@ struct Leaves {
   bool always = false; // the end is never reached
 };
 
-/// Kinds of blocks that are traced: a loop body, a side of a branch, the condition of a loop, the function of a scan,
-/// or a *rest*. A rest is the part of such a body after a possible early exit; it ends with the body.
+/// Kinds of blocks that are traced. `branch` is one side of an if_(), `condition` that of a repeat_while(), `function`
+/// that of a scan or reduction. A *rest* is the part of such a body after a possible early exit; it ends with the body.
 enum class Body { loop, branch, condition, function, rest };
 
 /// An open body.
@@ -208,8 +208,8 @@ public:
   Frame close();
   /// Opens the rest of the innermost body. It is skipped if one of the `leaves` is true.
   void leave(const Leaves &leaves, Loc loc);
-  /// Closes the rests above the first `open` bodies and returns the possible early exits of the last of these bodies,
-  /// or of the program if there is none.
+  /// Closes the rests above the first `open` bodies. Returns the possible early exits of the last of these bodies, or
+  /// of the program if `open` is 0.
   Leaves closeRests(size_t open);
   /// The reason why this kind of early exit is not allowed here; empty if it is allowed.
   const char *whyNoLeave(Leave kind) const;
@@ -228,8 +228,8 @@ public:
   /// Begins a loop or branch. Returns its outcome if its bodies are not to be traced; the caller then rebinds the cells
   /// to results. Throws Abandoned, reported, if this trace deviates from the one that it repeats.
   const Outcome *beginBodies(bool isLoop, Loc loc);
-  /// Ends a loop or branch. `changed` are the cells that hold its results, `before` is the number of cells before it,
-  /// and `leaves` are further results; with them, a rest follows.
+  /// Ends a loop or branch. `changed` are the cells that hold its results; `before` is the number of cells before it.
+  /// `leaves` are further results; if there are any, a rest follows.
   Outcome &endBodies(llvm::ArrayRef<Tile *> changed, size_t before, const Leaves &leaves, Loc loc);
   /// Ends a loop or branch whose body was left by an exception.
   void abandonBodies() { begun.pop_back(); }
