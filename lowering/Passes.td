@@ -47,9 +47,9 @@ def DeclareConsole : Pass<"tile-declare-console", "::mlir::ModuleOp"> {
 def CountLoops : Pass<"tile-count-loops", "::mlir::func::FuncOp"> {
   let summary = "counts the iterations of loops whose induction variable might overflow";
   let description = [{
-    A loop runs for begin, begin + step, … below end, for any bounds. If its counter cannot overflow, for instance because the bounds
-    are extents, the loop is unchanged. Any other loop counts its iterations from 0 and computes the position from the count. So the
-    position after the last one, which may overflow, is never computed. The sign of a step known to be > 0 is folded to 0.
+    A `range` runs for begin, begin + step, … below end, for any 64-bit bounds. If the counter cannot overflow, for instance because the
+    bounds are extents, the loop is unchanged. Any other loop counts its iterations from 0 and computes the position from the count. So it
+    never computes the position after the last one, which may overflow. The sign test of a positive step is folded.
 
     ```mlir
     scf.for %i = %begin to %end step %step : i64 { … } // becomes
@@ -62,7 +62,7 @@ def CountLoops : Pass<"tile-count-loops", "::mlir::func::FuncOp"> {
 }
 
 def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
-  let summary = "expands integer operations that are defined for all operands, casts, random numbers and narrow-float arithmetic to arith";
+  let summary = "expands integer division, shifts, casts, random numbers and narrow-float arithmetic to arith";
   let description = [{
     `tile.cast`, `tile.div`, `tile.rem`, `tile.shl`, `tile.shr` and `tile.random` become `arith` operations, with selects where `arith`
     is undefined and the dialect is not. Arithmetic on bf16 and f16 is done in f32 and rounded, except operations that the target has
@@ -119,10 +119,10 @@ def RotateLoops : Pass<"tile-rotate-loops", "::mlir::func::FuncOp"> {
 def SplitLoops : Pass<"tile-split-loops", "::mlir::func::FuncOp"> {
   let summary = "on GPUs, splits loops, so that iterations without a mask have a loop of their own";
   let description = [{
-    Some masks compare positions in a tile with a scalar that changes by one with the loop's position. Such a mask is true for all
-    elements in the iterations before some position, or from some position on. An innermost loop with such masks becomes up to three
-    loops. Order and results do not change. One of the loops has only iterations in which all masks are true. There the masks are
-    removed, and its loads are in bounds along the known dimensions (`tile.inside`).
+    In causal attention, for example, only the last blocks of keys need a mask. Such a mask compares positions in a tile with a scalar that
+    changes by one with the loop's position. It is true for all elements in the iterations before some position, or from some position on.
+    An innermost loop with such masks becomes up to three loops, with equal order and results. One of them has only iterations in which all
+    masks are true. It has no masks; its loads have no bounds checks along the known dimensions (`tile.inside`).
 
     ```mlir
     %r = scf.for %n = %c0 to %end step %c64 iter_args(%a = %init) -> (tensor<64xf32>) : i64 {
@@ -152,10 +152,10 @@ def PlaceConstants : Pass<"tile-place-constants", "::mlir::ModuleOp"> {
 }
 
 def WatchWaits : Pass<"tile-watch-waits", "::mlir::ModuleOp"> {
-  let summary = "on CPUs, ends a loop that waits for other programs if the runtime finds the wait to be endless";
+  let summary = "on CPUs, ends a loop that waits for other programs if the runtime detects a deadlock";
   let description = [{
-    An iteration waits if it only reads memory by atomics, changes none, and if its condition depends on nothing else that
-    changes. The loop calls the runtime after each iteration (lowering/Abi.h). Runs after `tile-rotate-loops`.
+    An iteration waits if it changes no memory, and if its condition depends only on memory that it reads by atomics. The loop calls the
+    runtime after each iteration (lowering/Abi.h). Runs after `tile-rotate-loops`.
 
     ```mlir
     scf.yield %again : i1 // becomes
@@ -223,9 +223,9 @@ def PinCarriedTiles : Pass<"cpu-pin-carried-tiles", "::mlir::func::FuncOp"> {
 def FuseEpilogues : Pass<"cpu-fuse-epilogues", "::mlir::func::FuncOp"> {
   let summary = "finds stores that can run in the epilogue of a product";
   let description = [{
-    If a product, or a loop-carried accumulator, is read only by stores, and nothing accesses their memory in between, the stores
-    take each block of the accumulator directly from registers: in the product, or in the last iteration of the loop. `cpu.epilogue`
-    on the product or the loop marks such results.
+    Only stores may read the product, or the loop-carried accumulator, and nothing may access their memory in between. The stores then take
+    each block of the accumulator directly from registers: in the product, or in the last iteration of the loop. `cpu.epilogue` on the
+    product or the loop marks such results.
 
     ```mlir
     %y = scf.for … iter_args(%acc = %zero) -> (tensor<64x64xf32>) { … } {cpu.epilogue = array<i1: true>}
@@ -261,11 +261,11 @@ def SelectProducts : Pass<"cpu-select-products", "::mlir::func::FuncOp"> {
 def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
   let summary = "decides which tiles get scratch memory";
   let description = [{
-    `cpu.scratch` on the definition of a tile gives it scratch memory. It is set on loads that must be copied, on tiles that are
-    expensive to recompute, and on tiles that their reader needs in memory. Every other tile is computed where it is used. If an
-    epilogue needs a tile in scratch memory, its mark is removed. A reshape whose vectors would cross rows reads a copy without gaps
-    between rows (`cpu.dense`). Tiles in scratch memory with rows narrower than a vector are dense too. A transposed tile is in
-    scratch memory, transposed block by block; products transpose operands while packing. A column (64, 1) of a row (64) stays one.
+    `cpu.scratch` on the definition of a tile gives it scratch memory. It is set on loads that must be copied, on tiles that are expensive
+    to recompute, and on tiles that their reader needs in memory. Every other tile is computed where it is used. If an epilogue needs a tile
+    in scratch memory, its mark is removed. A reshape whose vectors would cross rows reads a copy without gaps between rows (`cpu.dense`).
+    Tiles in scratch memory with rows narrower than a vector are dense too. A transposed tile is in scratch memory, transposed block by
+    block; products transpose operands while packing. A column (64, 1) that is a reshaped row (64) is computed as the row.
 
     ```mlir
     %0 = math.exp %x {cpu.scratch} : tensor<64x32xf32>   // read by two products
@@ -280,8 +280,8 @@ def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
 def PackOperands : Pass<"cpu-pack-operands", "::mlir::func::FuncOp"> {
   let summary = "decides from where the micro-kernel of a product reads its operands";
   let description = [{
-    `cpu.left` says where the left operand is read: `scratch`, `view`, `panels` or `copy`. With `cpu.right_transposed`, the right
-    one is read by rows and transposed while it is packed. Its packing is hoisted out of `cpu.right_before` loops.
+    `cpu.left` says where the left operand is read: `scratch`, `view`, `panels` or `copy`. With `cpu.right_transposed`, the right operand is
+    read by rows and transposed while it is packed. Its packing is hoisted out of `cpu.right_before` loops.
 
     ```mlir
     %0 = tile.dot %a, %b, %acc {cpu.left = "view", cpu.right_transposed} : …
@@ -357,8 +357,8 @@ def LowerKernelArguments : Pass<"cpu-lower-kernel-arguments", "::mlir::ModuleOp"
 def ChooseWarps : Pass<"gpu-choose-warps", "::mlir::func::FuncOp"> {
   let summary = "chooses the number of warps of a kernel whose config has none: `tile.warps` of the function";
   let description = [{
-    A kernel gets four warps; more, up to 16, if a thread would hold more than 48 words of tiles that are alive at once, and its
-    config does not ask for several programs per SM. With products, where few threads read fewer operands, it is 160 words.
+    A kernel gets four warps. It gets up to 16 if a thread would hold more than 48 words of live tiles, unless its config sets
+    `min_ctas_per_sm`. With products the limit is 160 words, because fewer threads read fewer operands.
   }];
   let options = [Option<"groups", "groups", "bool", "false", "keep 16 rows per warp for products of warpgroups">];
 }
@@ -403,10 +403,9 @@ def SelectInstructions : Pass<"gpu-select-instructions", "::mlir::func::FuncOp">
     both operands are loaded in its iterations, a warpgroup reads both from shared memory. If only the right operand is loaded there,
     and each warp has its own rows, the left operand stays in registers.
 
-    An instruction may take any rows and columns of a tile, and its terms in any order. If rows of A or columns of B are adjacent in
-    memory and ldmatrix cannot transpose them, an instruction takes every fourth, or every second. So a lane reads its elements as
-    one vector. If the left operand of an f32 product is the accumulator of another, its terms are taken in that order
-    (`simt.chained`).
+    The rows, columns and terms of an instruction need not be adjacent in the tile. Adjacent columns of a row-major f32 B, for instance,
+    cannot be transposed by ldmatrix. An instruction then takes every fourth column (i8: every second), so that a lane reads its elements as
+    one vector. If the left operand of an f32 product is an accumulator, its terms are in the accumulator's order (`simt.chained`).
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect"];
   let options = [Option<"groups", "groups", "bool", "false", "whether warpgroups can multiply (wgmma)">];
@@ -464,8 +463,9 @@ def NarrowLoops : Pass<"gpu-narrow-loops", "::mlir::func::FuncOp"> {
 def FitStages : Pass<"gpu-fit-stages", "::mlir::func::FuncOp"> {
   let summary = "pipelines loops with as many stages as fit in shared memory";
   let description = [{
-    Runs the next four passes, up to `gpu-allocate-shared`. If the total of bytes is too large, conversions take rounds, and then
-    loops have fewer stages unless the kernel sets them. The next tile is copied early only if that takes no shared memory.
+    Runs the next four passes, up to `gpu-allocate-shared`. If they need too much shared memory, it first divides layout conversions into
+    rounds, and then reduces the stages of loops, unless the kernel sets them. A persistent kernel copies the operands of the next tile
+    early only if that takes no further shared memory.
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
   let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">,
@@ -475,9 +475,10 @@ def FitStages : Pass<"gpu-fit-stages", "::mlir::func::FuncOp"> {
 def ScheduleCopies : Pass<"gpu-schedule-copies", "::mlir::func::FuncOp"> {
   let summary = "decides which operands of products are copied ahead to shared memory (software pipelining)";
   let description = [{
-    A load in a loop is copied if its tile is an operand of a product and nothing writes its view. The loop gets `tile.stages` slots
-    (pipeline stages); without the attribute `stages`, or as many as fit. With 1, nothing changes. A product with `simt.wgmma` reads
-    operands from their slots. Loads after a loop of such products may move before it. SimtDialect.cpp explains the attributes.
+    A load in a loop is copied if its tile is an operand of a product and nothing writes its view. The loop gets as many slots (pipeline
+    stages) as `tile.stages` says. Without that attribute it gets `stages` slots, or as many as fit. One slot changes nothing. A product
+    with `simt.wgmma` reads operands from their slots. Loads after a loop of such products may move before it. SimtDialect.cpp has the
+    attributes.
 
     ```mlir
     scf.for %k = … { %0 = tile.load %a[%m, %k] : … -> tensor<128x64xbf16, #loaded> // becomes
@@ -510,8 +511,8 @@ def ExpandPipeline : Pass<"gpu-expand-pipeline", "::mlir::func::FuncOp"> {
 def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
   let summary = "implements transfers between warps by writes to and reads from shared memory";
   let description = [{
-    Such transfers are layout conversions for which shuffles within a warp are impossible or more expensive. Others are reductions
-    along an axis that several warps share, operands of outer products, and reshapes that move elements.
+    Such transfers are layout conversions for which shuffles within a warp are impossible or more expensive, reductions along an axis that
+    several warps share, operands of outer products, and reshapes that move elements.
 
     ```mlir
     %0 = simt.convert %x : tensor<8x32xf32, #a> -> tensor<8x32xf32, #b> // becomes
@@ -528,8 +529,8 @@ def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
 def AllocateShared : Pass<"gpu-allocate-shared", "::mlir::func::FuncOp"> {
   let summary = "places every buffer in the program's shared memory";
   let description = [{
-    Buffers whose lifetimes do not overlap share bytes; some are in `idle` slots of a ring. The pass sets the `offset` of each buffer.
-    The function gets the total, `simt.shared_bytes`, and for the PTX `simt.shared_parts`: offset, bytes and source line of each.
+    Buffers whose lifetimes do not overlap share bytes; some are in `idle` slots of a ring. The pass sets the `offset` of each buffer and
+    the function's total, `simt.shared_bytes`. For the PTX, `simt.shared_parts` has offset, bytes and source line of each.
   }];
   let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes that a program may use">];
 }
@@ -537,9 +538,8 @@ def AllocateShared : Pass<"gpu-allocate-shared", "::mlir::func::FuncOp"> {
 def InsertBarriers : Pass<"gpu-insert-barriers", "::mlir::func::FuncOp"> {
   let summary = "inserts a barrier between accesses of one program that must not be reordered";
   let description = [{
-    In shared memory, these are an access and a later access of overlapping bytes, if one of them writes. In global memory, these are
-    two accesses in which different threads may access one element, if one of them writes. A thread needs no barrier to read a tile
-    that it wrote in the same layout. The text of a barrier names the hazard.
+    Such accesses are two of which one writes. In shared memory they have overlapping bytes; in global memory, different threads may access
+    one element. A thread needs no barrier to read a tile that it wrote in the same layout. The text of a barrier names the hazard.
 
     ```mlir
     simt.write %x, %1 …
