@@ -29,8 +29,8 @@ std::string textOf(const Signature::Parameter &parameter);
 /// - Byte counts and addresses fit 64 bits.
 void checkArguments(const Kernel &kernel, const std::vector<Arg> &args, void *workspace);
 
-/// The argument block of a launch. Throws Error for negative grid extents or extents beyond 2^40, for 2^63 programs or
-/// more, and for an argument that is invalid, lies on another device, or does not fit the signature.
+/// The argument block of a launch. Throws Error for negative grid extents, for those beyond 2^40, and for 2^63 programs
+/// or more. Throws Error for an argument that is invalid, is on another device, or does not fit the signature.
 ArgumentBlock pack(const Executable &executable, Grid grid, const std::vector<Arg> &args, void *workspace);
 
 /// The block of a launch with all of its problems. Throws Error as the other pack().

@@ -29,8 +29,8 @@ namespace kiln {
 //
 // It has executables by kernel, config, device and facts of the arguments.
 //
-// Only a trace shows which extents a kernel reads as constants. So a source (one kernel with one config on one device)
-// keeps the set of extents that any of its traces has read, and a lookup reads just these from the arguments. If a
+// Only a trace shows which extents a kernel reads as constants. So a *source* (one kernel with one config on one
+// device) keeps the set of extents that any of its traces has read. A lookup reads just these from the arguments. If a
 // later trace reads more extents, older executables stay valid for arguments that agree in the extents that they read.
 // Likewise, overlap matters only for pairs of views of which the kernel writes at least one.
 

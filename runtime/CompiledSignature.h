@@ -7,8 +7,8 @@
 
 namespace kiln {
 
-/// The signature of `kernel`, traced for `facts`: extents and strides that the traced function leaves dynamic have
-/// slots; pairs of views that the kernel only reads may overlap. Throws Error (internal) if the module lacks the
+/// The signature of `kernel`, traced for `facts`. Extents and strides that the traced function leaves dynamic have
+/// slots. Pairs of views that the kernel only reads may overlap. Throws Error (internal) if the module lacks the
 /// kernel.
 Signature signatureOf(const Kernel &kernel, const Specialisation &facts, const Traced &traced);
 

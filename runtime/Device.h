@@ -71,7 +71,7 @@ public:
   /// Prepares launches of this device's executables for repeated runs. If the device supports it (CUDA graphs), a run
   /// costs little more than one launch. The device must outlive the list.
   virtual std::unique_ptr<LaunchList> list(std::vector<LaunchList::Ready> launches);
-  /// Waits for every launch. Throws Error with the first check that failed since the last call.
+  /// Waits for every launch. Throws Error with the first device_assert() that failed since the last call.
   virtual void synchronize() = 0;
   /// Orders launches with the work of another library's stream (NVIDIA: a `CUstream` of the device's primary context;
   /// null is the default stream): `after(theirs)`, launches, `before(theirs)`. After after(), later work of the device

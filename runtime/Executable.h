@@ -6,8 +6,8 @@
 
 namespace kiln {
 
-/// The name of the device whose memory the device `name` computes on: its own, or "cpu" for all CPUs. One string for
-/// each, which is never destroyed, so that a launch compares pointers.
+/// The name of the device that owns the memory of device `name`: its own, or "cpu" for all CPUs. Each name is one
+/// string that is never destroyed, so that a launch compares pointers.
 const std::string *memoryDevice(const std::string &name);
 
 /// Immutable. Every launch with the executable's specialisation shares it, on devices of one name.
@@ -19,7 +19,7 @@ public:
   virtual ~Executable() = default;
   /// The name of its device.
   const std::string &device() const { return deviceName; }
-  /// memoryDevice() its device.
+  /// memoryDevice() of its device.
   const std::string *memory() const { return deviceMemory; }
   const std::string &kernel() const { return kernelName; }
   const Signature &signature() const { return parameters; }

@@ -31,7 +31,7 @@ using FactWords = llvm::SmallVector<uint64_t, 32>;
 /// Whether a view satisfies `tile.fits_32`.
 bool fits32(const std::vector<int64_t> &extents, const std::vector<int64_t> &strides, int64_t elementBytes);
 
-/// The facts about one argument of these kinds. Facts of other kinds have their default.
+/// The facts of these kinds about one argument. Facts of other kinds have their default.
 Fact factOf(const Arg &arg, void *workspace, const lowering::FactKinds &kinds);
 
 /// The bytes [low, high) from a view's first to its last element; empty for a view without elements.
@@ -52,8 +52,8 @@ std::vector<std::pair<int, int>> disjointPairs(const FactWords &facts, size_t co
 /// irrelevant.
 FactWords relevantBits(const Kernel &kernel, const FactWords &facts, size_t count, const std::set<int> &used,
                        const std::set<int> &written);
-/// Whether code for the relevant facts `known` serves `facts`, of the same bits, too: all extents are equal of which it
-/// relies on that.
+/// Whether code for the relevant facts `known` is also valid for the relevant facts `facts`: they differ at most in
+/// extents that are equal in `facts` and need not be equal for the code.
 bool serves(const Kernel &kernel, const FactWords &known, const FactWords &facts, size_t count);
 uint64_t hashOf(const FactWords &words);
 

@@ -15,8 +15,8 @@ const char *kindOf(mode_t mode);
 /// A file for reading. Its content stays that of the opened file, even if another process removes or replaces it.
 class InputFile {
 public:
-  /// Throws Error (user) if there is no such file, or if it is a folder, a pipe or a device; it does not wait for
-  /// those. Throws Error (device) if it cannot be opened.
+  /// Throws Error (user) if there is no such file, or if it is a folder, a pipe or a device. It never waits for one.
+  /// Throws Error (device) if the file cannot be opened.
   explicit InputFile(const std::string &path);
   ~InputFile();
   InputFile(const InputFile &) = delete;

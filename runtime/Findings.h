@@ -3,8 +3,8 @@
 //     matmul | cpu znver5 cores=16 | f32[512x512], f32[512x512], f32[512x512] | bm=64,bn=96 | 312 us, default 331 us |
 //     2026-11-22
 //
-// A program looks up a config with tuned(); nothing is measured while it runs. An extent in the file is a number, or a
-// bucket: `~1024/16` is the multiples of 16 from 513 to 1024, and `~1024` the other numbers from 513 to 1024. Other
+// A program looks up a config with tuned(); nothing is measured while it runs. An extent in the file is a number or a
+// bucket. `~1024/16` is the multiples of 16 from 513 to 1024; `~1024` is the other numbers from 513 to 1024. Other
 // extents have no finding. The strides of an argument that is not dense follow it: `f32[64x64] by 1x64`. Arguments of a
 // kernel with optional views or lists have names: `x=f32[64x64], bias=f32[64]`. `#` begins a comment.
 
@@ -23,7 +23,7 @@ class Device;
 
 /// One line.
 struct Finding {
-  std::string kernel, device, arguments; // who it is for
+  std::string kernel, device, arguments; // of the launches that it is for
   std::string config;
   double measured = 0, byDefault = 0; // of the config, and of the default one
   std::string unit;                   // of both: `us`, or `cycles` on a simulator
@@ -47,7 +47,7 @@ public:
   /// The config for a kernel on a device (deviceKey()) with these arguments. Of several lines it is the one with the
   /// most exact extents. Throws Error with the line unless it is a config of the kernel. Nothing if there is none.
   std::optional<std::string> find(const std::string &device, const Kernel &kernel, const std::vector<Arg> &args) const;
-  /// Throws Error with the line, and the name most like it, for a kernel that is none of these, and for a config that
+  /// Throws Error with the line for a kernel that is none of these, with the most similar name, and for a config that
   /// its kernel does not have.
   void check(const std::vector<const Kernel *> &kernels) const;
 
@@ -71,8 +71,8 @@ std::string deviceKey(const Device &device);
 std::string argumentsKey(const Kernel &kernel, const std::vector<Arg> &args,
                          const std::set<std::pair<int, int>> &buckets = {});
 
-/// The config that the file `path`, or by default the one that KILN_FINDINGS names, has for a kernel and arguments, or
-/// "" for none: without either always. A process reads a file once. Throws Error for a damaged file.
+/// The config for a kernel and arguments in the file `path`, by default the file that KILN_FINDINGS names. It is "" if
+/// there is no finding or no file. A process reads a file once. Throws Error for a damaged file.
 std::string tuned(const Device &device, const Kernel &kernel, const std::vector<Arg> &args, std::string path = "");
 /// Lets tuned() read the file again.
 void forgetFindings();

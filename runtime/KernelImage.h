@@ -54,8 +54,8 @@ std::vector<std::string> cpuFeatures(const std::string &target);
 /// The content of a file with these images.
 std::string formatImages(const std::vector<KernelImage> &images);
 
-/// Reads the content of a file. Throws Error (user) with the file's name and the reason for one that is damaged, cut
-/// off, of another version of Kiln, or no file of images.
+/// Reads the content of a file. Throws Error (user) with the file's name and the reason, if it is damaged, cut off,
+/// from another version of Kiln, or not a file of images.
 std::vector<KernelImage> readImages(std::string_view bytes, const std::string &path);
 
 /// The kernels of a file of images, in its order, for compile(), launch() and plans. The default of a config field is
@@ -63,7 +63,7 @@ std::vector<KernelImage> readImages(std::string_view bytes, const std::string &p
 /// its config and arguments. Without one it throws an Error that names the file. Throws Error as readImages() does.
 std::vector<Kernel> loadKernels(const std::string &path);
 
-/// The executable of a kernel that loadKernels() gave, or of one that expanded() made of it.
+/// The executable of a kernel that loadKernels() returned, or of one that expanded() made from it.
 struct FoundImage {
   std::shared_ptr<const Executable> executable;
   ArgumentUses uses; // by any of the kernel's images

@@ -1,5 +1,5 @@
-// NumPy files (.npy, versions 1 to 3), as `np.save` writes and `np.load` reads them: a header with the text of a Python
-// dictionary, then the elements. A file must be little-endian, row-major, and as long as its header says.
+// Reads and writes NumPy files (.npy, versions 1 to 3), like `np.load` and `np.save`. A file is a header with the text
+// of a Python dictionary, then the elements. It must be little-endian, row-major, and as long as its header says.
 //
 // Types have their NumPy names; `boolean` is `bool_`. NumPy lacks some types, so their elements are raw bytes, as in
 // files of ml_dtypes:

@@ -13,10 +13,10 @@
 
 namespace kiln {
 
-/// What the code of a kernel uses of its arguments.
+/// The arguments that the code of a kernel uses.
 struct ArgumentUses {
   std::set<std::pair<int, int>> staticExtents; // (argument, dimension)
-  std::set<int> used, written;                 // arguments; others are placeholders
+  std::set<int> used, written;                 // arguments; the code accesses no others
 };
 
 /// The parameters of one compiled kernel.

@@ -37,8 +37,8 @@ void writeResult(std::string_view text);
 
 /// The message of `error` for the user. Exceptions of the standard library get plain words.
 std::string messageOf(const std::exception &error);
-/// The exit status of a program that ends with `error`: 2 for a mistake of the caller, 3 for the machine or the file
-/// system, memory included, 4 for a bug in Kiln.
+/// The exit status of a program that ends with `error`. 2: a mistake of the caller. 3: the machine or the file system,
+/// also if memory is exhausted. 4: a bug in Kiln.
 int exitStatus(const std::exception &error) noexcept;
 /// Prints `program: error: …`, or only the error if it begins with a place in a file, as compilers do. Returns its
 /// exitStatus().

@@ -42,8 +42,8 @@ const lowering::gpu::GpuTarget *codeFor(int capability);
 
 // --- Parts of a context ---------------------------------------------------------------------------------------------
 
-/// Uploads through page-locked staging memory. A direct copy from pageable memory of the caller would wait for all work
-/// of the stream, or read that memory after the call has returned. Belongs to one thread at a time. Before it is
+/// Uploads through page-locked staging memory. A direct copy from the caller's pageable memory would wait for all work
+/// of the stream, or read the memory after the call has returned. Belongs to one thread at a time. Before it is
 /// destroyed, the stream must have done its copies.
 class Staging {
 public:

@@ -1,4 +1,4 @@
-// A kernel that is loaded on a GPU, and the launches of a plan as a CUDA graph: launching all of them costs little more
+// A kernel that is loaded on a GPU, and the launches of a plan as a CUDA graph. Launching the graph costs little more
 // than one launch.
 
 #pragma once
@@ -14,8 +14,8 @@ namespace kiln::cuda {
 
 class LoadedKernel : public Executable {
 public:
-  /// Loads code in the form of lowering/Abi.h: the cubin after the PTX if there is one that the driver accepts,
-  /// otherwise the PTX, which the driver compiles. Throws Error (device) with the driver's log.
+  /// Loads code in the form of lowering/Abi.h. If the PTX is followed by a cubin that the driver accepts, it loads the
+  /// cubin. Otherwise the driver compiles the PTX. Throws Error (device) with the driver's log.
   LoadedKernel(std::shared_ptr<Context> context, const std::string &kernel, Signature signature,
                const std::vector<char> &code);
   ~LoadedKernel() override { context->forget(*this); }
@@ -48,9 +48,9 @@ private:
   uint32_t dynamicShared = 0;
   Address console = 0; // of a kernel with checks or prints
 
-  // Launches, guarded by the context. `lastLaunch` is the number of the last one. For a kernel with a console: the
-  // grids of the launches since it was read, each from a launch number on, and those of captured launches, which keep
-  // their numbers; `ended` are the numbers of graphs that are gone.
+  // Launches, guarded by the context. `lastLaunch` is the number of the last one. The others are for a kernel with a
+  // console. `grids` has the grids of the launches since it was read, each from a launch number on. `capturedGrids` has
+  // those of captured launches, which keep their numbers. `ended` has the numbers of graphs that are gone.
   mutable int64_t lastLaunch = 0;
   mutable std::map<int64_t, Grid> grids, capturedGrids;
   mutable std::vector<int64_t> ended;

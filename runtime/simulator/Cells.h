@@ -4,9 +4,10 @@
 // A cell stands for a word of 4 bytes, because threads mostly access whole words. An access to a part of a word splits
 // the cell into halves or bytes. A store of the whole word makes it whole again. Unordered readers are kept in a list.
 //
-// A row is 16 bytes. One cell describes a whole row in the usual cases: one lane has touched all of it, or consecutive
-// lanes have touched one word (or pair of words, half word, byte) each. The cells of its words are then unused. An
-// access to a single word takes the row apart; when its words agree, they are merged again.
+// A row is 16 bytes. In the usual cases one cell describes a whole row, and the cells of its words are unused. In these
+// cases one lane has accessed all of the row, or consecutive lanes have accessed one word each (or two words, half a
+// word, a byte). An access to a single word splits the row into cells of words. When these agree, they are merged
+// again.
 
 #pragma once
 

@@ -69,8 +69,8 @@ public:
   /// Gives every warp a turn of `budget` steps, at a moment of the launch that was read before (Progress.h). False if
   /// all warps have finished. Throws Error if a warp exceeds the maximum number of steps.
   bool run(int64_t budget, bool reversed, uint64_t now);
-  /// The state after a turn: the CTA continues, perhaps with delayed work; it is stuck from the turn's moment until
-  /// another CTA changes memory; or it can never continue.
+  /// The state after a turn. goesOn: the CTA continues, perhaps with delayed work. stuck: from the turn's moment until
+  /// another CTA changes memory. hopeless: it can never continue.
   enum class Outlook : uint8_t { goesOn, stuck, hopeless };
   Outlook goOn();
   /// Remedies if nothing in the launch can move; they return whether lanes were released (Warp.h).

@@ -33,7 +33,7 @@ struct FloatModifiers {
 FloatModifiers takeFloatModifiers(Decoder &decoder, bool saturate);
 
 /// Emits d = operation(a, b, c) on `type`. Throws Error if the type lacks the operation. A second type among the
-/// modifiers, with f32, is that of a, and of b in an fma; those operands are widened first, which is exact.
+/// modifiers, next to f32, is the type of a, and in an fma also of b. These operands are first widened, exactly.
 void emitFloat(Decoder &decoder, FloatOperation operation, ptx::Type type, const FloatModifiers &modifiers);
 
 } // namespace kiln::simulator

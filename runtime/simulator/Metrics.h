@@ -9,8 +9,8 @@
 // Global memory moves *sectors* of 32 bytes: those that the lanes touch (coalescing). Local memory moves sectors, too:
 // words at one offset are adjacent for the 32 lanes.
 //
-// Asynchronous engines are counted in bytes at the issuing instruction: bulk copies, reductions and tensor boxes as
-// they cross global memory, and the operands that wgmma reads from shared memory, B once per warpgroup.
+// Work of asynchronous engines is counted in bytes at the issuing instruction. Bulk copies, reductions and tensor boxes
+// count their bytes of global memory. wgmma counts the operands that it reads from shared memory, B once per warpgroup.
 
 #pragma once
 

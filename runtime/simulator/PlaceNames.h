@@ -1,5 +1,4 @@
-// Names of places in findings: the argument of a launch and its element that an address is, and the buffer of a byte in
-// shared memory.
+// Names places for findings: an address by argument and element, and a byte of shared memory by its buffer.
 //
 //     0x55d0c0a4c3c0    is    out[3, 60] of f32[4x64]
 

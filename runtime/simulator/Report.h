@@ -29,9 +29,9 @@ struct InstructionCounts {
 /// All of them, in the text's order within a function.
 std::vector<InstructionCounts> countsByInstruction(const Program &program, const Metrics &metrics);
 
-/// A table with a row per source line (per PTX line without `.loc`), in order: warp instructions by class; wavefronts
-/// of shared memory and sectors of global memory with their minimum; local memory; bytes moved by asynchronous engines.
-/// If a line has several instructions that touch memory, each has a row below it.
+/// A table with a row per source line, in order; without `.loc`, per PTX line. Its columns are warp instructions by
+/// class, wavefronts of shared memory and sectors of global memory with their minimum, local memory, and bytes of
+/// asynchronous engines. If a line has several instructions that access memory, each has a row below it.
 std::string reportTable(const Program &program, const Metrics &metrics);
 
 /// An SVG picture of the lines with the most wasted wavefronts and sectors: bars of needed and wasted ones.

@@ -21,8 +21,8 @@ namespace kiln::simulator {
 
 // --- The fast path --------------------------------------------------------------------------------------------------
 //
-// An access takes it if nothing is in flight there, and the last access was by this lane or happened before, for all
-// lanes of the warp. Other accesses change nothing here; Shadow handles them.
+// An access takes it if no copy to that memory is in flight, and if for every lane the last access was its own or
+// happened before. Other accesses change nothing here; Shadow handles them.
 
 /// Memory with contiguous cells: a CTA's shared memory, or a page.
 struct Window {

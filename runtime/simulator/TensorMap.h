@@ -27,7 +27,7 @@ inline constexpr uint32_t bytesOf(Swizzle swizzle) {
   return swizzle == Swizzle::none ? 0 : 16u << static_cast<int>(swizzle);
 }
 
-/// The swizzled place in shared memory of a byte at `place`: bits 4 to 6 of the address, as many as the row has chunks,
+/// The swizzled place in shared memory of a byte at `place`. Address bits 4 to 6, or fewer if a row has fewer chunks,
 /// are XORed with bits 7 to 9.
 inline constexpr uint32_t swizzled(uint32_t place, Swizzle swizzle) {
   if (swizzle == Swizzle::none)

@@ -1,13 +1,13 @@
 // A warp: 32 lanes in lockstep, with divergence and reconvergence.
 //
 // At a divergent branch each side becomes a *path* with its own position. A *join* waits where they reconverge, at the
-// branch's immediate post-dominator. One path runs at a time. When it arrives, waits at a barrier or has had its turn,
-// another path runs, so a lane may wait for another lane of its warp. A call is a join at the return address.
+// branch's immediate post-dominator. One path runs at a time. When it has reached its join, waits at a barrier, or has
+// had its turn, another path runs. So a lane may wait for another lane of its warp. A call is a join at the return
+// address.
 //
-// Lanes that have arrived at a join wait for a spinning path as long as anything else in the launch can move, because
-// the spinning path may wait for something elsewhere. Then they are released, because one of them may be the one that
-// it waits for. From then on they, and lanes after them, wait for each other at instructions that lanes execute
-// together.
+// Lanes at a join wait for a spinning path as long as anything else in the launch can make progress, because the path
+// may wait for that. Then they are released, because the path may wait for one of them. From then on they, and lanes
+// after them, wait for each other at instructions that lanes execute together.
 
 #pragma once
 

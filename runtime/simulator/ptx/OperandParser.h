@@ -14,7 +14,7 @@ namespace kiln::ptx {
 
 // The words of PTX text.
 //
-// `ld.global.v4.b32` is one word `ld` and three suffixes; `.reg` at the start of a statement is a suffix, too; a suffix
+// `ld.global.v4.b32` is one word `ld` and three suffixes. `.reg` at the start of a statement is a suffix, too. A suffix
 // may begin with a digit (`.2d`) and have parts (`.shared::cta`, `.cta_group::1`). Numbers keep their bits:
 // `0f3F800000` is an f32, `0d…` an f64, others are integers or decimal floats. Comments are passed over.
 
