@@ -79,8 +79,8 @@ extern "C" {
 /// An element of a check was false. `message` and `where` (`file:line`) are zero-terminated constants of the object;
 /// `element` is the row-major index of the first failing element. Records the first failure and returns.
 void kiln_check_failed(const char *message, const char *where, int64_t program, int64_t element);
-/// Prints a tile: `rank` extents at `extents`, elements of type `type` (kiln::Type as a number; bool and i8 as bytes,
-/// bf16 as 2 bytes, …) dense in row-major order at `data`.
+/// Prints a tile. It has `rank` extents at `extents`, and elements of type `type`, kiln::Type as a number, dense in
+/// row-major order at `data`. bool and i8 are bytes, bf16 is 2 bytes, ….
 void kiln_print(const char *label, int64_t program, int32_t type, int64_t rank, const int64_t *extents,
                 const void *data);
 /// An iteration of a loop that does nothing except wait for memory to change has ended. `again` says whether the

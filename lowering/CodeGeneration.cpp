@@ -1,4 +1,4 @@
-// LLVM's pass managers, and its diagnostics as errors.
+// Runs LLVM's pass managers, and turns its diagnostics into errors.
 
 #include "lowering/CodeGeneration.h"
 

@@ -15,8 +15,8 @@ namespace kiln::lowering {
 /// SIGILL or SIGTRAP). After a crash its stack frames are dropped without destructors: memory is leaked, and data that
 /// it was changing must not be used. Exceptions pass through.
 ///
-/// Limit: locks that the crashed code held stay locked. After a crash inside malloc, or inside LLVM's or MLIR's tables
-/// of a context that other threads use, these threads and this one can wait forever.
+/// Limit: locks that the crashed code held stay locked. A crash inside malloc, or inside tables of a context that other
+/// threads use, may leave a lock held. Then these threads and this one wait forever.
 ///
 /// Signal handlers are installed while at least one thread is in this function. A signal of another thread, or sent by
 /// another process, goes to the previous handler or has its default effect. The last thread restores the previous

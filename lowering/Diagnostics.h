@@ -14,8 +14,8 @@
 namespace kiln::lowering {
 
 /// Reports an error that the kernel's author can fix: a limit is exceeded, or something is not supported. Every other
-/// error of a pass is an internal error. Its line is that of the operation, or of its first user if the operation has
-/// lost its line, for example when equal constants are merged.
+/// error of a pass is an internal error. Its line is that of the operation. If the operation has lost its line, as when
+/// equal constants are merged, it is that of the first user.
 mlir::InFlightDiagnostic emitUserError(mlir::Operation *op);
 
 /// `file:line` of the first source line in a location, `?` without one.

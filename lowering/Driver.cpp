@@ -1,5 +1,4 @@
-// The driver of every compilation, for all targets: the common passes, the stages, and the conversion of failures to
-// errors.
+// Compiles a module for any target: runs the common passes, keeps the stages, and converts failures to errors.
 //
 //     tile ─> verify ─> console ─> count loops ─> expand ops ─> the backend's passes ─> LLVM IR ─> the backend's code
 

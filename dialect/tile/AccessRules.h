@@ -38,9 +38,9 @@ struct BlockAccess {
   llvm::SmallVector<mlir::Value> subscripts;
   llvm::SmallVector<int64_t> shape;
 };
-/// An equivalent access in which one index tile with consecutive positions along a dimension of the tile is replaced by
-/// a scalar, so that the dimension becomes a block. The shape differs from the tile's by dimensions of extent 1. Fails
-/// if there is no such index tile, or if the tile's elements would have to be reordered.
+/// An equivalent access with a block in place of an index tile: if an index tile has consecutive positions along a
+/// dimension of the tile, a scalar replaces it. The shape differs from the tile's by dimensions of extent 1. Fails if
+/// there is no such index tile, or if the tile's elements would have to be reordered.
 llvm::FailureOr<BlockAccess> withBlockForRun(AccessOp access, mlir::OpBuilder &builder);
 
 } // namespace kiln::tile

@@ -17,8 +17,8 @@ unsigned assumedZeroBits(mlir::Value value);
 /// they contradict it.
 mlir::ConstantIntRanges assumedRange(mlir::Value value, const mlir::ConstantIntRanges &known);
 
-/// A range that contains every value of `value`, an integer or index scalar, or every element of a tile of integers, by
-/// MLIR's interface for ranges of operations. Follows at most `effort` operations.
+/// A range that contains every value of `value`, by MLIR's interface for ranges of operations. `value` is an integer or
+/// index scalar, or a tile of integers. Follows at most `effort` operations.
 mlir::ConstantIntRanges rangeOf(mlir::Value value, int effort = 8);
 
 /// Whether no value is negative.

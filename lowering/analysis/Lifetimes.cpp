@@ -1,4 +1,4 @@
-// Greedy placement in several orders.
+// Places buffers greedily, in several orders, and keeps the smallest result.
 
 #include "lowering/analysis/Lifetimes.h"
 

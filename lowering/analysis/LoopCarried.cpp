@@ -1,4 +1,4 @@
-// Access to the parts of loops.
+// Reads and changes the carried values of scf.for and scf.while.
 
 #include "lowering/analysis/LoopCarried.h"
 

@@ -2,8 +2,8 @@
 //
 // An operation is *inlinable* if each element of its result depends on a few elements of its operands: elementwise
 // arithmetic and the shape operations. The *readers* of a value are the other operations that its elements reach
-// through inlinable ones: stores, reductions, products, loops, yields. If a lowering computes an inlinable value
-// earlier than its readers, it only reads memory earlier, so the facts at the readers are also valid there.
+// through inlinable ones: stores, reductions, products, loops, yields. A lowering may compute an inlinable value
+// earlier than its readers. It then only reads memory earlier, so the facts at the readers are also valid there.
 
 #pragma once
 

@@ -68,8 +68,8 @@ static int64_t number(Operation *op, int64_t next, Numbers &numbers) {
 /// Values that may have the address passed by `use`: results and block arguments.
 static void aliasesThrough(OpOperand &use, SmallVectorImpl<Value> &aliases) {
   Operation *const op = use.getOwner();
-  // Through structured control flow: a loop's operand becomes its argument and result; a yielded value becomes the
-  // parent's result and, in a loop, the next iteration's argument.
+  // In structured control flow, a loop's operand becomes its argument and result. A yielded value becomes the parent's
+  // result and, in a loop, the next iteration's argument.
   const auto matching = [&](ValueRange values, unsigned index) {
     if (index < values.size())
       aliases.push_back(values[index]);

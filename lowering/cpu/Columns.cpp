@@ -1,4 +1,4 @@
-// Nests along columns: lanes are adjacent columns, and each has its own reduction or scan.
+// Emits nests along columns: lanes are adjacent columns, and each has its own reduction or scan.
 
 #include "lowering/cpu/Nest.h"
 

@@ -3,8 +3,8 @@
 //     tile ─┬─ reference: linalg ─> plain loops ───────────────────────┬─> math ─> scratch ─> kernel arguments
 //           └─ fast: forward, pin, fuse, select, place, pack ─> loops ─┘      ─> LLVM dialect ─> LLVM ─> ELF object
 //
-// There is no canonicalisation after the lowering: MLIR 22 would turn chains of vector inserts into one operation with
-// one operand per element, for which LLVM generates bad code.
+// Nothing canonicalises after the lowering. MLIR 22 would turn chains of vector inserts into one operation with one
+// operand per element, for which LLVM generates bad code.
 
 #include "lowering/cpu/CpuBackend.h"
 

@@ -34,8 +34,8 @@ const llvm::Triple &cpuTriple();
 /// backend (isReference) is hardly optimised, which makes compiling fast. Throws BackendError (Crashes.h).
 std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, bool isReference, const StageSink &sink);
 
-/// After the stage `loops`: the kernel's vectors and scratch memory; of each loop its iterations, vectors, accesses and
-/// masks; and where there are two versions of the code, one of them without masks.
+/// After the stage `loops`, it describes the kernel's vectors and scratch memory, and the iterations, vectors, accesses
+/// and masks of each loop. It names the places that have two versions of the code, one of them without masks.
 void explainLoops(mlir::ModuleOp module, Explanation &explanation);
 /// At the stage `tile`: what of each product is slow on `target` because of its shape, and a better shape.
 void explainProducts(mlir::ModuleOp module, const CpuTarget &target, Explanation &explanation);
@@ -49,11 +49,11 @@ void unmaskRuns(llvm::Module &module);
 /// Halves masked loads of which some whole register of lanes is known to be off, so that LLVM's backend for AVX2 sees
 /// none. `registerBits` is the width of a vector register.
 void splitMaskedLoads(llvm::Module &module, int64_t registerBits);
-/// Reorders the instructions of blocks that compute the same for several vectors, so that as many vectors progress
-/// together as a CPU with so many vector registers has room for. Results do not change.
+/// Interleaves the instructions of blocks that compute the same for several vectors. As many vectors progress together
+/// as a CPU with so many vector registers has room for. Results do not change.
 void interleaveChains(llvm::Module &module, int registers);
-/// Turns shifts that widen bf16 to f32 into permutations: in vectors of 512 bits all of them, in vectors of 256 bits
-/// those of elements loaded from memory.
+/// Turns shifts that widen bf16 to f32 into permutations. In vectors of 256 bits, it does so only for elements loaded
+/// from memory.
 void widenHalves(llvm::Module &module, int vectorBits);
 
 } // namespace kiln::lowering::cpu

@@ -26,8 +26,8 @@ static bool mayUseTiles() {
 }
 
 namespace {
-/// Products of a core in a cycle by each kind of instruction on 512 bits or tiles, and its permutations of 16-bit
-/// elements in a cycle. 0: it has no such instruction.
+/// Rates of a core: products per cycle by each kind of instruction on 512 bits or tiles, and permutations of 16-bit
+/// elements per cycle. 0: it has no such instruction.
 struct CoreRates {
   llvm::StringLiteral cpus; // the beginning of LLVM's names
   double multiplyAdds, bf16Pairs, i8Quads, bf16Tiles, permutations;

@@ -216,9 +216,9 @@ Value DotOperands::copyOf(Value tile, Operation *before) {
 }
 
 /// The tile in its view as a memref (…, M, K). Only positions below the bounds may be read. It is a copy if the tile
-/// begins outside the view, one of its matrices is outside, or a word or a block of tiles crosses the view's end. It is
-/// also a copy if the row stride is within a cache line of a multiple of 4 KB, because rows would then compete for one
-/// set of the cache.
+/// begins outside the view, or if one of its matrices is outside. It is also a copy if a word or a block of tiles
+/// crosses the view's end. If the row stride is within a cache line of a multiple of 4 KB, rows would compete for one
+/// set of the cache, so it is a copy too.
 Value DotOperands::readView(tile::LoadOp load) {
   auto view = load.getView().getType();
   auto extents = tile::shapeOf(load.getType());

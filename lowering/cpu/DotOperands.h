@@ -56,15 +56,15 @@ public:
   void selectPanel(mlir::Value n, llvm::ArrayRef<int64_t> valid, mlir::Value packed = {});
   /// Whether a panel whose columns are all inside the tile may be packed while another is read.
   bool packsAhead() const { return hasTiles(unit) && !packedBefore; }
-  /// The number of pieces of such a panel (index type), and the number to pack in each step of the tiles, so that all
-  /// pieces are packed in time.
+  /// The number of pieces of such a panel (index type). piecesAtATime() is the number to pack in each step of the
+  /// tiles, so that all pieces are packed in time.
   mlir::Value pieces();
   int64_t piecesAtATime() const;
   /// Emits the packing of pieces `begin` to `end` of the panel that begins at `n`.
   void packPieces(mlir::Value n, mlir::Value begin, mlir::Value end);
-  /// Emits prefetches for the panel that begins at `n` and is packed next. Each block of rows prefetches a part of it,
-  /// in a loop over the steps, `stride` at a time: this call emits what the block at `m` prefetches at `step`. For a
-  /// transposed b, which is read in long streams, the CPU's own prefetcher suffices.
+  /// Emits prefetches for the panel that begins at `n` and is packed next. Each block of rows prefetches a part of it
+  /// in its loop over the steps, `stride` at a time. This call emits the part for the block at `m` and the step `step`.
+  /// For a transposed b, which is read in long streams, the CPU's own prefetcher suffices.
   void prefetchPanel(mlir::Value n, mlir::Value m, mlir::Value step, int64_t stride);
   bool prefetches();
 
@@ -74,9 +74,10 @@ public:
   mlir::Value readA(llvm::ArrayRef<mlir::Value> row, size_t i, mlir::Value step);
   /// One vector of a row of the panel.
   mlir::Value readB(mlir::Value step, int64_t vector);
-  /// Emits a product on AMX tiles: the block of 2 · tileRows rows from m on times the panel, over the whole tiles'
-  /// steps in [begin, end). Stores the accumulators to `acc`, a memref, from `row` on. `between` is called in each
-  /// step; it receives the carried values, initially `carried`, and returns the next ones. Returns the last ones.
+  /// Emits a product on AMX tiles. It multiplies the block of 2 · tileRows rows from m on with the panel, over the
+  /// whole tiles' steps in [begin, end). Stores the accumulators to `acc`, a memref, from `row` on. `between` is called
+  /// in each step; it receives the carried values, initially `carried`, and returns the next ones. Returns the last
+  /// ones.
   llvm::SmallVector<mlir::Value>
   multiplyTiles(mlir::Value m, mlir::Value begin, mlir::Value end, mlir::Value acc, mlir::Value row,
                 mlir::ValueRange carried,

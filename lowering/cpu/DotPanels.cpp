@@ -1,4 +1,4 @@
-// Panels of a matrix product's right operand.
+// Packs panels of a matrix product's right operand.
 
 #include "lowering/cpu/DotOperands.h"
 #include "lowering/cpu/Prefetch.h"

@@ -2,8 +2,8 @@
 //
 // A block of the result is 32 × 32: four accumulator tiles. An iteration takes 16 words of k: two tiles of a and two of
 // b, four products. So all tiles of a function have one shape, as LLVM requires, and all eight registers are used.
-// Tiles are not cut at edges: a and b are padded with 0 to complete blocks of k, and extra rows and columns are
-// computed and dropped.
+// Tiles are not cut at edges. a and b are padded with 0 to complete blocks of k; extra rows and columns are computed
+// and dropped.
 
 #include "lowering/cpu/DotOperands.h"
 #include "lowering/cpu/LowerTiles.h"

@@ -2,7 +2,7 @@
 //
 // Loop nests supply positions (`Ix`). The evaluator follows a tile's inlinable operations down to the sources of
 // elements: scratch buffers, views and constants. Each operation is emitted at the outermost loop level where its
-// operands are defined, and only once: a second request for a tile at a position returns the first value.
+// operands are defined. It is emitted only once: a second request for a tile at a position returns the first value.
 
 #pragma once
 

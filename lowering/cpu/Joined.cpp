@@ -1,6 +1,6 @@
-// Pairs that are joined and stored as one row, (…, 32, 2) as (…, 64), as in rotary embeddings. The nest runs along the
-// halves, computes a vector of each, and interleaves them by shuffles. A nest along the row would compute both halves
-// for every lane, and half of the results would be unused.
+// Emits nests for pairs that are joined and stored as one row, (…, 32, 2) as (…, 64), as in rotary embeddings. The nest
+// runs along the halves, computes a vector of each, and interleaves them by shuffles. A nest along the row would
+// compute both halves for every lane, and half of the results would be unused.
 
 #include "lowering/cpu/Group.h"
 #include "lowering/cpu/Lanes.h"

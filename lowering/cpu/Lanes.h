@@ -40,9 +40,9 @@ std::optional<LanePositions> mappedBy(mlir::AffineExpr map, llvm::ArrayRef<LaneP
 bool keepsVectors(tile::MoveOp move, int64_t lanes);
 
 /// For a store of a reshape that merges rows: maps the elements of the reshape's source to those of the stored tile.
-/// The loop nest of the store then iterates over the source's rows, which are whole parts of the merged rows, and reads
-/// them as whole vectors. Nothing if the store is not of this kind, the reshape has another user, or the source's rows
-/// are shorter than `lanes`.
+/// The loop nest of the store then iterates over the source's rows, which are parts of the merged rows, and reads whole
+/// vectors of them. Nothing if the store is not of this kind, the reshape has another user, or the source's rows are
+/// shorter than `lanes`.
 std::optional<mlir::AffineMap> placesOfMerged(tile::StoreOp store, int64_t lanes);
 
 /// Rows of a few elements, in which selects choose each element by its position in the row: the result of `join`.
@@ -55,8 +55,8 @@ struct JoinedRows {
   llvm::SmallVector<Choice, 1> choices;
 };
 
-/// For a store of a reshape that merges rows of at most `most` joined elements with the dimension before, of extent at
-/// least `lanes`: the choices of the elements. The loop nest of the store then iterates over that dimension
+/// The joined elements of a reshape that a store writes. The reshape merges rows of at most `most` joined elements with
+/// the dimension before, whose extent is at least `lanes`. The loop nest of the store then iterates over that dimension
 /// (Joined.cpp). Nothing if the store is not of this kind or the reshape has another user.
 std::optional<JoinedRows> findJoinedRows(tile::StoreOp store, int64_t lanes, int64_t most);
 

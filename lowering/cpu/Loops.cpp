@@ -1,4 +1,4 @@
-// Loop nests. Two forms:
+// Emits the loop nests of stores, reductions, scans and scratch tiles. There are two forms:
 //
 //   rows:     for each row { for each step of 4 vectors { stores, scratch tiles, partial reductions }; finish }
 //   columns:  for each 4 to 16 vectors of columns { for each position of the axis { partial reductions }; finish }
@@ -6,13 +6,13 @@
 // Rows of a gather are at arbitrary addresses: four of them are interleaved, a vector each, so that none waits for
 // another.
 //
-// If tiles of a nest are masked by a triangle, the nest has two versions. One, without the mask, is for a triangle that
-// covers the whole tile. The other checks each vector, and uses a false mask outside.
+// A causal mask is a triangle of the tile. A nest with such a mask has two versions. One, without the mask, is for
+// tiles that the triangle covers. The other tests each vector, and uses a false mask outside.
 //
-// If tiles may extend past their views, the nest has two versions as well: one without masks for tiles inside, and a
-// short one, a vector per iteration, for the others. Masks cost more than their instructions: AMD's Zen 5 does not
-// prefetch for masked loads. The branch between the versions is outside of all loops. Inside, strides and addresses
-// would not fit the registers; a row would load them from memory, and take half as long again.
+// If tiles may extend past their views, the nest has two versions as well. One, without masks, is for tiles inside. The
+// other, with a vector per iteration, is short and for all other tiles. Masks cost more than their instructions: AMD's
+// Zen 5 does not prefetch for masked loads. The branch between the versions is outside of all loops. Inside, strides
+// and addresses would not fit the registers; a row would load them from memory, and take half as long again.
 //
 // The last, partial vector of a row is peeled. Scratch rows are padded, so only views and reductions need its mask.
 //

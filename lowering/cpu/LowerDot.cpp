@@ -1,7 +1,7 @@
 // Matrix products: result = a · b + acc.
 //
-// DotOperands packs the operands. The micro-kernel keeps `rows` × 2 vectors of the result in registers over all of K,
-// and then adds the accumulator once. So a long sum over tiles of K is a sum of short chains. A block's results are
+// DotOperands.cpp packs the operands. The micro-kernel keeps `rows` × 2 vectors of the result in registers over all of
+// K, and then adds the accumulator once. So a long sum over tiles of K is a sum of short chains. A block's results are
 // written to the tile's scratch memory. If stores are the only readers, the last iteration of the loop over K runs the
 // stores, which write directly to their views. The first iteration then does not read scratch memory either, because
 // the accumulator is zero.

@@ -1,4 +1,4 @@
-// Nests that compute several rows at a time.
+// Emits nests that compute several rows at a time.
 
 #include "lowering/cpu/DotOperands.h"
 #include "lowering/cpu/Group.h"
@@ -100,7 +100,7 @@ void Nest::rowsTogether(Index &index) {
 // --- Transposed tiles ------------------------------------------------------------------------------------------------
 
 // Nests that transpose tiles into scratch memory. The source is read along its rows, if it is inside its views, and
-// square blocks of vectors are transposed in registers. Lane by lane, each element would take a load and a shuffle; in
+// square blocks of vectors are transposed in registers. Lane by lane, each element would take a load and a shuffle. In
 // blocks of 16 rows it takes 1/16 of a load and 1/4 of a shuffle.
 
 void Nest::transposeBlocks() {

@@ -1,5 +1,5 @@
-// Versions of a nest for its masks: one where a triangle covers the tile, or where the masks of accesses are true, and
-// others. A mask makes a version only if the nest reads it at its own positions alone.
+// Emits versions of a nest for its masks: one without masks, where a triangle covers the tile or all masks of accesses
+// are true, and one with them. A mask gets a version only if the nest reads it at its own positions alone.
 
 #include "lowering/analysis/Masks.h"
 #include "lowering/analysis/TileUses.h"

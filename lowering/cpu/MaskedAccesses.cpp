@@ -21,8 +21,8 @@ namespace kiln::lowering::cpu {
 // --- Stores of one lane ----------------------------------------------------------------------------------------------
 
 // Works around a fault of LLVM 22 on AVX-512, which combines a narrowing conversion and the masked store of its result
-// to a truncating store. For a constant mask with one true lane, it then emits a scalar store with the width before the
-// conversion: a tile of 17 bf16 also wrote its eighteenth element. Such stores are made scalar here:
+// to a truncating store. For a constant mask with one true lane, it then emits a scalar store of the width before the
+// conversion. So a tile of 17 bf16 also wrote its eighteenth element. Such stores are made scalar here:
 //
 //     call void @llvm.masked.store(<16 x i16> %narrow, ptr %p, <16 x i1> <i1 1, i1 0, …>)
 //     // becomes

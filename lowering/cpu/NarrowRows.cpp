@@ -1,5 +1,5 @@
-// Nests of rows narrower than a vector, such as points (N, 3) or pairs (N, 2). If rows are contiguous in memory, which
-// is checked once for the tile, vectors span several rows. Otherwise each row is a masked vector.
+// Emits nests of rows narrower than a vector, such as points (N, 3) or pairs (N, 2). If rows are contiguous in memory,
+// which is checked once for the tile, vectors span several rows. Otherwise each row is a masked vector.
 
 #include "lowering/cpu/Group.h"
 #include "lowering/cpu/Nest.h"

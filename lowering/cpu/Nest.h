@@ -12,8 +12,8 @@
 
 namespace kiln::lowering::cpu {
 
-/// Interleaving factor: the number of states of a row's reduction, each of every fourth vector, and the number of rows
-/// of a gather that are read in turn.
+/// The interleaving factor. A row's reduction has this many states, each of every fourth vector; a gather reads this
+/// many rows in turn.
 inline constexpr int64_t sideBySide = 4;
 
 // --- Vectors of a nest -----------------------------------------------------------------------------------------------
@@ -27,8 +27,8 @@ struct Piece {
   int64_t first = 0, lanes = 0, valid = 0;
 };
 
-/// Divides the elements [from, to) of a row into vectors: first vectors of `lanes` lanes, then of half as many lanes,
-/// and so on down to `least`. Only the last vector may be partly valid.
+/// Divides the elements [from, to) of a row into vectors. The first ones have `lanes` lanes, the next half as many, and
+/// so on down to `least`. Only the last vector may be partly valid.
 llvm::SmallVector<Piece> piecesOf(int64_t from, int64_t to, int64_t lanes, int64_t least);
 
 // --- A nest ----------------------------------------------------------------------------------------------------------
@@ -59,11 +59,11 @@ private:
 
   // --- Two versions: tiles inside their views, and others -----------------------------------------------------------
 
-  /// Whether a version without masks is worth its compile time. It is not if rows are shorter than a vector, which have
-  /// masks anyway, if there are only a few vectors, or if the nest already has two versions for a triangle.
+  /// Whether a version without masks is worth its compile time. It is not if rows are shorter than a vector and so have
+  /// masks anyway. It is not if there are only a few vectors, or if the nest already has two versions for a triangle.
   bool paysTwice() const;
-  /// Whether masks are expensive in the nest: it loads memory that no nest before it has loaded, which is then not in
-  /// cache, or it has stores on a CPU with slow masked stores.
+  /// Whether masks are expensive in the nest. They are if it loads memory that no earlier nest has brought to the
+  /// cache, or if it stores and the CPU has slow masked stores.
   bool masksCostMuch(ReadTiles *read);
   /// The positions, defined at the present level, so that values computed from them are not hoisted out of a branch.
   Index keptHere(const Index &index);
@@ -103,7 +103,7 @@ private:
   /// The masks of the accesses that the nest reads and writes at its own positions, and of no other ones.
   llvm::SetVector<mlir::Value> findMasks();
   /// Whether (i1) all masks are true for all lanes of some vectors of a row. For a mask that is true in an interval,
-  /// only the first and the last lane are checked, and that its sums do not wrap in between.
+  /// the code checks only the first and the last lane, and that no sum wraps in between.
   mlir::Value masksHold(Index &index, llvm::ArrayRef<Ix> positions);
   /// Emits `body` at some whole vectors of a row; returns its values, of the types of `like`. With masks there are two
   /// versions; one of them is for masks that are true for all elements. In a nest that only stores, the other one then

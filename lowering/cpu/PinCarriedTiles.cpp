@@ -1,8 +1,8 @@
 // Decides which loop-carried tiles can be updated in place.
 //
-// A loop has one buffer for each carried tile. The yielded value is computed in that buffer if the old value is not
-// read afterwards. The yielded value must also be a product that adds to the old value, or the result of an inner loop
-// whose initial value is the old value:
+// A loop has one buffer for each carried tile. The yielded value is computed in that buffer if two conditions hold. The
+// old value is not read afterwards. And the yielded value is a product that adds to the old value, or the result of an
+// inner loop that starts with it:
 //
 //     %r = scf.for … iter_args(%acc = %init) -> (tensor<128x128xf32>) {
 //       %new = tile.dot %a, %b, %acc          // adds into the buffer of %acc

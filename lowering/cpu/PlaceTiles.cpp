@@ -9,7 +9,7 @@
 //   - it is a tile transposed block by block (ManyRows.cpp), or an expensive operand of one;
 //   - its computation has the largest cost that a nest may have (Group.h).
 //
-// A reshape keeps the order of elements. If the row length is a multiple of the vector length, or the reverse, vectors
+// A reshape keeps the order of elements. If the row length divides the vector length, or is a multiple of it, vectors
 // of its result are vectors of its source, or shuffles of a few. Otherwise the source is copied with contiguous rows
 // (`cpu.dense`), so that all vectors of the result are contiguous. No copy is made if the result is only stored along
 // the source's rows. Tiles in scratch memory with rows narrower than a vector have that layout, too (NarrowRows.cpp).
@@ -151,7 +151,7 @@ struct Placement {
     return true;
   }
 
-  /// Whether readers select whole broadcast rows by position, as in a concatenation, so that only selected rows are
+  /// Whether readers select whole broadcast rows by position, as in a concatenation. Then only selected rows are
   /// computed, with a branch for each vector (Evaluator.cpp).
   bool isChosen(tile::BroadcastOp broadcast) const {
     const auto from = broadcast.getSource().getType().getShape(), to = broadcast.getType().getShape();

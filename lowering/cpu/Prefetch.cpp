@@ -1,4 +1,4 @@
-// Decides which memory is prefetched, and when.
+// Decides which memory a nest or a product prefetches, and in which iterations.
 
 #include "lowering/cpu/Prefetch.h"
 

@@ -14,9 +14,10 @@ llvm::SmallVector<mlir::Value> rowsAt(Evaluator &e, int64_t rows, mlir::Value k,
 /// its first element is in the cache line of the vector before.
 mlir::Value requestFor(Evaluator &e, int64_t vector);
 
-/// The tiles with short rows that a product packs or copies in each iteration of the loop around it, except those that
-/// an earlier product packs. Each iteration prefetches the tiles of the next one to the L2 cache. The CPU's own
-/// prefetcher works along long rows. It does not help if rows are short and far apart, as those of an attention head.
+/// The tiles with short rows that a product packs or copies in each iteration of the loop around it. Those that an
+/// earlier product packs are left out. Each iteration prefetches the tiles of the next one to the L2 cache. The CPU's
+/// own prefetcher works along long rows. It does not help if rows are short and far apart, as those of an attention
+/// head.
 class NextStep {
 public:
   NextStep(tile::DotOp dot, Evaluator &e);

@@ -11,10 +11,9 @@
 
 namespace kiln::lowering::cpu {
 
-/// The tile to store before `tile`, an inlinable operation or a load: the one whose repetition costs most, if an
-/// element of `tile` takes several times as long as with one position for each tile. Otherwise null. Tiles in
-/// `inScratch` are in scratch memory; those in `fromPlace` follow from their positions (TileUses.h). `costOf` is the
-/// cost of an element of a tile.
+/// The tile to store before `tile`, an inlinable operation or a load. It is the tile whose repetition costs most. Null
+/// if repetitions do not make an element of `tile` several times as expensive. Tiles in `inScratch` are in scratch
+/// memory; those in `fromPlace` follow from their positions (TileUses.h). `costOf` is the cost of an element of a tile.
 mlir::Value mostRecomputed(mlir::Value tile, const llvm::DenseSet<mlir::Value> &inScratch,
                            const llvm::DenseSet<mlir::Value> &fromPlace,
                            llvm::function_ref<int64_t(mlir::Value)> costOf);

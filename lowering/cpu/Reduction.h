@@ -21,9 +21,9 @@ public:
 
   /// The identity state: combined with another state, it gives that state.
   State neutral();
-  /// Combines elements (a vector, `valid` of its lanes) into a state; `position` is the first lane's index along the
-  /// axis, and `step` whether lanes advance along the axis (else all lanes have that index). A state may have more
-  /// lanes than the elements.
+  /// Combines elements, `valid` lanes of a vector, into a state. `position` is the first lane's index along the axis.
+  /// With `step`, lanes advance along the axis; otherwise all lanes have that index. A state may have more lanes than
+  /// the elements.
   State add(const State &state, mlir::Value elements, mlir::Value position, bool step, int64_t valid);
   /// Combines two states; `later` covers positions that may come before or after.
   State combine(const State &a, const State &b);

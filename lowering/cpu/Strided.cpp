@@ -187,7 +187,7 @@ SmallVector<int64_t> Evaluator::partsOf(const Steps &distances, int64_t readable
 }
 
 /// Reads adjacent vectors up to the farthest lane. The last one overlaps with the previous one if the length is not a
-/// multiple of the vectors'. If the block around the lanes is known to be in the view, complete vectors are read; the
+/// multiple of the vectors'. If the block around the lanes is known to be in the view, complete vectors are read. The
 /// even and the odd elements of a row then share them.
 Value Evaluator::readWide(Value view, Access access, Steps distances) {
   const Type stored = cast<MemRefType>(view.getType()).getElementType();

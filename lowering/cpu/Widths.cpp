@@ -1,4 +1,4 @@
-// The number of lanes of the vectors of a nest.
+// Chooses the number of lanes of the vectors of a nest.
 //
 // By default, an iteration of a loop computes as many elements as a native vector has 32-bit lanes, because most
 // elements have 32 bits. If all elements of a nest are narrower, its vectors have more lanes and fill a register:

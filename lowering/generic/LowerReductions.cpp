@@ -1,7 +1,7 @@
 // The reference backend's reductions, scans and matrix product.
 //
 // Reductions and scans combine the elements along their axis in index order, beginning with element 0. The product adds
-// its terms in the order of k, each by fma; k is the middle loop, so that the innermost one runs along rows.
+// its terms in the order of k, each by fma. k is the middle loop, so that the innermost one runs along rows.
 
 #include "lowering/generic/TileBuffers.h"
 #include "lowering/tile/Combiner.h"

@@ -1,4 +1,4 @@
-// Buffers of tiles, and loops over them.
+// Makes the buffers of tiles, and loops over them.
 
 #include "lowering/generic/TileBuffers.h"
 

@@ -25,9 +25,9 @@ std::pair<tile::LoadOp, bool> operandLoad(mlir::Value operand);
 /// The reason why an access moves fewer than 16 bytes at a time (CoalesceAccesses.cpp); empty if it moves 16.
 std::string whyNarrow(tile::AccessOp access);
 
-/// The number of elements that an asynchronous copy of the load's tile may move at once: at most 16 bytes, aligned
-/// along the contiguous dimension (`fastest`). `whole` means that such a group is never partly in bounds. Zero elements
-/// if no dimension is contiguous (CoalesceAccesses.cpp).
+/// The number of elements that an asynchronous copy of the load's tile may move at once. They have at most 16 bytes and
+/// are aligned along the contiguous dimension (`fastest`). `whole` means that such a group is never partly in bounds.
+/// Zero elements if no dimension is contiguous (CoalesceAccesses.cpp).
 struct CopyWidth {
   int64_t elements = 0;
   unsigned fastest = 0;
@@ -39,8 +39,8 @@ CopyWidth copyWidthOf(tile::LoadOp load);
 /// (CoalesceAccesses.cpp).
 bool isFewNumbers(mlir::Operation *op);
 
-/// The number of elements that a thread may load at once in a layout that was not chosen for this load: at most 16
-/// bytes, aligned, and the thread's first values (CoalesceAccesses.cpp).
+/// The number of elements that a thread may load at once in a layout that was not chosen for this load. They have at
+/// most 16 bytes, are aligned, and are the thread's first values (CoalesceAccesses.cpp).
 int64_t vectorWidthIn(const simt::TileLayout &layout, tile::LoadOp load);
 
 /// Whether tensor cores multiply f32 operands that are split into two numbers, as the precision permits.

@@ -1,4 +1,4 @@
-// Chooses the warps of a kernel whose config does not: enough that a thread's elements fit its registers.
+// Chooses the number of warps if the config has none: enough warps that a thread's elements fit its registers.
 //
 // The pass runs before tiles have layouts, so it divides the elements that are alive at once by the threads. Operations
 // that LLVM computes element by element, or again for each use, need no registers of their own.

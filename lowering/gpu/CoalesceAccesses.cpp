@@ -1,17 +1,17 @@
 // Chooses a layout for each memory access: adjacent threads access adjacent addresses, and a thread has as many
 // contiguous elements as one instruction moves.
 //
-// An instruction moves a vector: it is aligned when the view's first element is (`tile.align`), the strides are
-// (static, or `tile.strides_by_16`) and the tile's offset along the fastest dimension is. It is in bounds or out of
-// bounds as a whole if its size also divides the view's extent in that dimension (static, or `tile.extent_by_16`). It
-// is also if the whole tile is known to be in bounds (`tile.inside`). Otherwise the view may end within a vector.
-// `simt.ragged` records this, and gpu-distribute moves that one vector element by element.
+// An instruction moves a vector. It is aligned if the following are: the view's first element (`tile.align`), the
+// strides (static, or `tile.strides_by_16`), and the tile's offset along the contiguous dimension. A vector is entirely
+// in or out of bounds if its size divides the view's extent in that dimension (static, or `tile.extent_by_16`), or if
+// the whole tile is known to be in bounds (`tile.inside`). Otherwise the view may end within a vector. `simt.ragged`
+// records this, and gpu-distribute moves that one vector element by element.
 //
-// If tiles of that shape are reduced along the contiguous dimension and have enough rows, each warp gets whole rows,
-// and reduces them by shuffles without waiting for other warps. Tiles of one shape with the same order in memory get
-// one layout, that of the widest type: bf16 next to f32 moves 8 bytes at a time. So do tiles combined by elementwise
-// operations, so that nothing is converted. An unaligned access of such a group, as in a stencil, keeps the group's
-// layout: element by element it accesses the same cache lines several times.
+// If tiles of a shape are reduced along the contiguous dimension and have enough rows, each warp gets whole rows. It
+// reduces them by shuffles, without waiting for other warps. Tiles of one shape with equal order in memory get one
+// layout, that of the widest type: bf16 next to f32 moves 8 bytes at a time. Tiles that elementwise operations combine
+// get one layout too, so that nothing is converted. An unaligned access of such a group, as in a stencil, keeps the
+// group's layout, because element by element it would access each cache line several times.
 
 #include "lowering/Passes.h"
 #include "lowering/gpu/Accesses.h"
@@ -214,7 +214,7 @@ private:
       axis = {depth, static_cast<unsigned>(along)};
   }
 
-  /// Contiguous elements per thread: as many as the widest type moves in 16 bytes, so that sectors are full, unless
+  /// Contiguous elements per thread: as many as the widest type moves in 16 bytes, so that sectors are full. Fewer if
   /// this access would take more than two instructions where one suffices.
   int64_t blockOf(const simt::Access &access) const {
     const int64_t own = simt::vectorWidth(access, warps);

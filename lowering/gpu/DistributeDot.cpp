@@ -28,8 +28,8 @@ static Value isFinite(Emit &emit, Value x) {
   return emit.compare(arith::CmpFPredicate::OLT, emit.make<math::AbsFOp>(x), infinity);
 }
 
-/// Adds the products with small parts to those of large parts, except nonfinite ones, because an infinite operand, or
-/// one rounded to infinity, has no small part. A thread checks all at once: the sum of all is finite only if each is.
+/// Adds the products with small parts to those of large parts, except nonfinite ones. An infinite operand, or one
+/// rounded to infinity, has no small part. A thread checks all at once: the sum of all is finite only if each is.
 static void addFinite(ThreadCode &code, MutableArrayRef<Value> acc, ArrayRef<Value> terms) {
   Emit emit(code.builder, code.loc);
   const Value zero = emit.real(terms.front().getType(), 0);

@@ -1,4 +1,4 @@
-// Writes to shared memory and reads from it.
+// One thread's writes to shared memory and reads from it.
 
 #include "dialect/simt/layout/SharedAccess.h"
 #include "lowering/analysis/Integers.h"

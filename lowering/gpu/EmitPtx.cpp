@@ -98,9 +98,9 @@ static llvm::InsertElementInst *firstInsertionBeforeCast(llvm::InsertElementInst
   return first && lanes(first) == lanes(insert) && isNothing(first->getOperand(0)) ? first : nullptr;
 }
 
-/// Code generation builds a vector that fills a register by one instruction if its elements are inserted consecutively;
-/// otherwise it builds it in parts, and reads an uninitialised register. So a cast between two insertions is replaced
-/// by a cast of the first element, and no element is left undefined.
+/// If the elements of a vector that fills a register are inserted consecutively, code generation builds it by one
+/// instruction. Otherwise it builds it in parts, and reads an uninitialised register. So a cast between two insertions
+/// is replaced by a cast of the first element, and no element is left undefined.
 static void buildVectorsWhole(llvm::Module &module) {
   for (llvm::Function &function : module)
     for (llvm::Instruction &instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
@@ -186,8 +186,8 @@ static void packByArithmetic(llvm::Module &module) {
   }
 }
 
-/// Code generation widens the two bytes of a 16-bit number to a vector of four, half of it undefined, if they become
-/// elements of a vector of bytes. So they are taken by arithmetic:
+/// If the two bytes of a 16-bit number become elements of a vector of bytes, code generation widens them to a vector of
+/// four, half of it undefined. So they are taken by arithmetic:
 ///
 ///     extractelement (bitcast i16 %x to <2 x i8>), 1   →   trunc (lshr %x, 8)
 static void takeBytesByArithmetic(llvm::Module &module) {

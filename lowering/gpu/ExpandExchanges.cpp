@@ -235,8 +235,8 @@ SmallVector<Value> Expander::reduceInWarps(tile::ReduceKind kind, ValueRange sou
   return SmallVector<Value>(op.getResults());
 }
 
-/// argmax if the axis is within warps: first the maximum, then the least index among elements equal to it; 0 for NaN,
-/// which is not equal to itself.
+/// argmax if the axis is within warps: first the maximum, then the least index among elements equal to it. For NaN,
+/// which is not equal to itself, it is 0.
 Value Expander::firstOfGreatest(tile::ReduceOp op) {
   const auto axis = static_cast<unsigned>(op.getAxis());
   const auto source = cast<RankedTensorType>(op.getSource().getType());

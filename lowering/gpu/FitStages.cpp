@@ -1,8 +1,7 @@
 // Pipelines loops with as many stages as fit next to all other uses of shared memory.
 //
-//     schedule copies with 3 stages ─ expand pipeline ─ expand exchanges ─ allocate shared ─ too many bytes ─► with 2,
-//     1
-//                                           ▲────────── conversions in 2, 4, 8 rounds ────────────┘
+//     schedule copies, 3 stages ─ expand pipeline ─ expand exchanges ─ allocate shared ─ too many bytes ─► 2, 1 stages
+//                                         ▲────── conversions in 2, 4, 8 rounds ──────┘
 //
 // What fits depends on the lifetimes of all buffers, so each attempt is expanded. The passes run on the function
 // itself, which is restored to its schedule before each further attempt. A number of stages set by the kernel is never

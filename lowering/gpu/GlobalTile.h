@@ -16,8 +16,8 @@
 //
 // Vectors of V elements begin at multiples of V along the contiguous dimension, so `low` is a multiple of V. If the
 // view may end within a vector (`simt.ragged`), `high` is rounded down to a multiple of V. A vector that begins below
-// `high` is completely inside. The view ends within the vector that begins at `high`; the first elements of this
-// vector, as many as the remainder of the rounding, are inside.
+// `high` is completely inside. The view ends within the vector that begins at `high`. The rounding's remainder is the
+// number of elements of this vector that are inside.
 
 #pragma once
 
@@ -49,11 +49,11 @@ public:
   mlir::Value isCut() const { return cut; }
   /// Whether the view ends within this vector; positions in other dimensions are not checked.
   mlir::Value isCut(int64_t stored) const;
-  /// Whether a vector is inside along all dimensions except the one in which the view may end within a vector; null if
-  /// this is true for all.
+  /// Whether a vector is inside along all dimensions except the one in which the view may end within a vector. Null if
+  /// all vectors are.
   mlir::Value isInsideOtherAxes(int64_t stored) { return insideBut(cutAxis, stored, {}); }
-  /// The largest number of elements that are inside, of a vector within which the view ends; and whether its element at
-  /// `index` is inside, null if it always is.
+  /// For a vector within which the view ends: the largest number of its elements that are inside, and whether its
+  /// element at `index` is inside. Null if that element always is.
   int64_t maxRest() const { return knownRest.value_or(vector - 1); }
   mlir::Value isInRest(int64_t index) const;
   /// The first position of a vector along the contiguous dimension, without the thread's share.

@@ -1,4 +1,4 @@
-// Accesses, and conflicts by their addresses.
+// Collects the accesses of operations, and decides conflicts by their addresses.
 
 #include "lowering/gpu/Hazards.h"
 

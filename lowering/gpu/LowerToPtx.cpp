@@ -293,7 +293,7 @@ static const char *atomicConstraint(Type type) {
   return type.isInteger() ? (bits == 64 ? "l" : "r") : (bits == 64 ? "d" : "f");
 }
 
-/// Emits `text` with the address (operand 1), values (from 2 on) and then a predicate; operand 0 is the old value, 0 if
+/// Emits `text` with the address (operand 1), values (from 2 on) and then a predicate. Operand 0 is the old value, 0 if
 /// the predicate is false. `early`: operand 0 is written before the last of the others is read.
 Value ThreadPtxBuilder::atomic(const std::string &text, Value address, ValueRange values, Value predicate, bool early,
                                Operation *op) {

@@ -1,5 +1,5 @@
-// Changes induction variables to 32 bits if a loop's bounds fit: one register and one instruction instead of two, for
-// the counter and for values derived from it.
+// Changes induction variables to 32 bits if a loop's bounds fit. The counter and the values derived from it then take
+// one register and one instruction instead of two.
 
 #include "lowering/Passes.h"
 

@@ -8,8 +8,8 @@
 //     simt.runs_on                            a product: it may still run when the next iteration begins
 //     simt.ahead                              a load after the loop, which moves in front of it
 //
-// The parts are loads whose tiles can be copied (StagedLoads.cpp), the begin of asynchronous products and the wait for
-// them (ScheduleProducts.cpp), and loads that follow the loop (LoadAhead.cpp).
+// StagedLoads.cpp finds the loads whose tiles can be copied. ScheduleProducts.cpp places the begin of asynchronous
+// products and the wait for them. LoadAhead.cpp moves loads that follow the loop.
 
 #pragma once
 
@@ -72,8 +72,8 @@ struct OperandUse {
 /// The operand that results from a tile at its use by `user`, if there is one.
 std::optional<OperandUse> operandUse(mlir::Operation *user);
 
-/// Clones reshapes and transposes of a load for each use, because products may read the tile transposed or not, and
-/// each use reads the ring separately.
+/// Clones reshapes and transposes of a load for each use. Products may read the tile transposed or not, and each use
+/// reads the ring separately.
 void separateUses(mlir::Operation *op);
 
 /// Whether a scalar depends only on the induction variables of `loops`, the outermost first, and on values from outside
@@ -101,8 +101,8 @@ inline constexpr llvm::StringLiteral aheadName = "simt.ahead";
 using HeldRegisters = llvm::DenseMap<mlir::Operation *, int64_t>;
 HeldRegisters heldRegisters(mlir::func::FuncOp func);
 
-/// Marks the loads that follow `loop` and move in front of it, if their tiles fit the registers of a thread while
-/// `loop` runs and holds `held` of them. An SM must still hold `programs` programs.
+/// Marks the loads that follow `loop` and move in front of it. Their tiles must fit the registers of a thread that
+/// `loop` does not use; it holds `held` of them. An SM must still hold `programs` programs.
 void markLoadsAhead(mlir::scf::ForOp loop, int64_t held, int64_t programs);
 
 /// Moves these loads.

@@ -7,7 +7,7 @@
 //     r = load residual[m, n]                       r = load residual[m, n]  {ahead}
 //
 // The attributes are those of Pipeline.h. A tile has a ring of S slots. An iteration's copy goes to the slot that the
-// previous iteration has read, so one barrier per iteration is enough: after the wait and before the copy. Then tiles
+// previous iteration has read. So one barrier per iteration is enough, after the wait and before the copy. Then tiles
 // are copied S − 1 iterations ahead.
 //
 // Tensor cores read the slots of a product of warpgroups (wgmma) asynchronously. With four slots or more the product
@@ -15,8 +15,8 @@
 // one iteration less ahead. A product with rows in registers reads only its right operand's slot; with three slots or
 // more it may run on, too.
 //
-// If a loop over tiles contains the loop, as in a persistent kernel, the first copies for the next tile begin as soon
-// as the loop has ended. They run while this tile's results are computed and stored.
+// In a persistent kernel, a loop over tiles contains the loop. The first copies for the next tile begin as soon as the
+// inner loop has ended. They run while this tile's results are computed and stored.
 
 #include "lowering/Passes.h"
 #include "lowering/gpu/Accesses.h"
@@ -77,8 +77,8 @@ private:
 
 } // namespace
 
-/// Whether the loop around this one is the outermost, this one is the only one directly inside of it, and the bounds of
-/// this one and the places of its tiles follow from both induction variables.
+/// Whether the loop is the inner loop of a persistent kernel. The loop around it is the outermost and directly contains
+/// no other. The bounds of the loop and the places of its tiles follow from both induction variables.
 bool Schedule::hasNextTile() const {
   auto outer = dyn_cast<scf::ForOp>(loop->getParentOp());
   if (!outer || !rowsProducts.empty() || outer->getParentOfType<LoopLikeOpInterface>() ||

@@ -8,8 +8,8 @@
 //                                                   d = g(p, t')
 //                                                   acc = multiply_rows d, K plus acc'
 //
-// Products complete in the order in which they begin. So the first wait of an iteration is also one for the products of
-// the iteration before, and returns their accumulators, unless these are used before.
+// Products complete in the order in which they begin. So the first wait of an iteration also covers the products of the
+// iteration before. It returns their accumulators, unless these are used before.
 
 #include "lowering/gpu/Pipeline.h"
 

@@ -1,5 +1,5 @@
-// Selects the instructions of a product. They are the tensor core's if these exist for the operands and the accumulator
-// fills their fragments, and otherwise outer products in registers, with the accuracy of `ieee`.
+// Selects the instructions of a product. Tensor cores compute it if they have instructions for its operands, and if the
+// accumulator fills their fragments. Otherwise it is a sum of outer products in registers, with the accuracy of `ieee`.
 
 #include "lowering/Passes.h"
 #include "lowering/gpu/Accesses.h"
@@ -162,8 +162,8 @@ static bool isSummedByLoop(tile::DotOp op) {
   return yielded && yielded->get() == op.getResult();
 }
 
-/// Whether warpgroups, each with a multiple of 64 rows, compute the product, with both operands in shared memory, or
-/// with the right one there and each warp's rows in registers.
+/// Whether warpgroups, each with a multiple of 64 rows, compute the product. Both operands are in shared memory, or the
+/// right one is and each warp's rows are in registers.
 static bool isForGroups(tile::DotOp op, unsigned warps) {
   constexpr int64_t warpsOfGroup = 4, maxColumns = 256, maxAccumulators = 128;
   const auto [M, N, K, batch] = extentsOf(op);

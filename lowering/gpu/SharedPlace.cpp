@@ -1,4 +1,4 @@
-// Vectors, bank conflicts, and strides.
+// Computes the vectors, bank conflicts and strides of tiles in shared memory.
 
 #include "lowering/gpu/SharedPlace.h"
 

@@ -17,9 +17,9 @@ int64_t offsetOf(llvm::ArrayRef<int64_t> position, llvm::ArrayRef<int64_t> strid
 using SharedVector = llvm::SmallVector<int64_t, 8>;
 
 /// The elements that each instruction of a thread moves. Together they are all values of the thread, except those past
-/// the tile's end in every thread. An element has `bytes` bytes. All vectors have one size: the largest up to 16 bytes
-/// that registers allow, to which its addresses are aligned, and that is never partly past the tile's end. `alignment`
-/// divides the address of the buffer.
+/// the tile's end in every thread. An element has `bytes` bytes. All vectors have one size. It is the largest size up
+/// to 16 bytes that registers allow, to which the addresses are aligned, and with which no vector crosses the tile's
+/// end. `alignment` divides the address of the buffer.
 std::vector<SharedVector> sharedVectors(const simt::TileLayout &layout, int64_t bytes, llvm::ArrayRef<int64_t> strides,
                                         int64_t alignment);
 

@@ -19,8 +19,8 @@ namespace kiln::lowering::gpu {
 using simt::LayoutAttr;
 using simt::TileLayout;
 
-/// The bits of a cache line. Lanes share a line, so that a thread's copies are in few rows: each row needs an address
-/// and a bound, while copies in one row differ by displacements.
+/// The bits of a cache line. Lanes share a line, so that a thread's copies are in few rows. Each row needs an address
+/// and a bound; copies in one row differ by displacements.
 static constexpr int64_t lineBits = 1024;
 /// Alignment of tiles in shared memory: a multiple of the swizzle's period.
 static constexpr int64_t slotAlignment = 128;
@@ -89,8 +89,8 @@ std::optional<OperandUse> operandUse(Operation *user) {
   return layout ? std::optional(OperandUse{convert, moves, types, *layout}) : std::nullopt;
 }
 
-/// The layout of a tile in its slot with the fewest wavefronts for its readers; on a tie, the one that all instructions
-/// of the machine support.
+/// The layout of a tile in its slot with the fewest wavefronts for its readers. On a tie, it is the one that all
+/// instructions of the machine support.
 static std::optional<simt::SwizzledLayout> swizzledLayoutFor(tile::LoadOp load, ArrayRef<int64_t> core,
                                                              unsigned inner) {
   const RankedTensorType type = load.getType();

@@ -1,4 +1,4 @@
-// Values of a thread, and its positions.
+// Emits the values of a thread, and its positions in a tile.
 
 #include "lowering/gpu/ThreadCode.h"
 

@@ -49,7 +49,7 @@ public:
   mlir::Value number(simt::Hw part);
   /// The thread's share of its positions in a dimension, as i32; null if it is 0 in all threads.
   mlir::Value threadOffset(simt::LayoutAttr layout, unsigned dim);
-  /// The image, as i32, of the bits of the thread's number (the lane's, then the warp's) under a linear map; null if it
+  /// A linear map applied to the bits of the thread's number (the lane's, then the warp's), as i32. Null if the result
   /// is 0 in all threads.
   mlir::Value imageOfThread(const simt::F2Map &map);
   /// Whether this thread writes its elements: true in exactly one of the threads that hold copies. Null if there are no

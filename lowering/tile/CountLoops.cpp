@@ -1,8 +1,8 @@
-// Makes the induction of every loop safe. A loop counts from `begin` by `step`; if that could exceed the largest
-// integer before it reaches `end`, it would wrap and never end.
+// Changes loops whose counter might overflow. A loop counts from `begin` by `step`. If that exceeds the largest integer
+// before it reaches `end`, the counter wraps, and the loop never ends.
 //
-// Loops whose bounds are known to be far from the limits of their type are unchanged: those over extents, parts of
-// extents and constants, which are nearly all. Any other loop is changed to count its iterations.
+// Loops whose bounds are known to be far from the limits of their type are unchanged. These are nearly all loops: those
+// over extents, parts of extents and constants. Any other loop is changed to count its iterations.
 //
 //     scf.for %i = %begin to %end step %step : i64 { … }
 //     // becomes

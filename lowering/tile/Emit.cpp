@@ -1,4 +1,4 @@
-// Conversions and constants on scalars, tiles and vectors.
+// Emits conversions and constants of scalars, tiles and vectors.
 
 #include "lowering/tile/Emit.h"
 

@@ -44,8 +44,8 @@ public:
   /// a + b in f64 with rounding to odd: an inexact sum becomes the neighbour with an odd last bit. Rounding it again to
   /// a format with at least two bits less is then equal to rounding the exact sum.
   mlir::Value addToOdd(mlir::Value a, mlir::Value b);
-  /// A float that was converted from an integer, protected from being merged with a following conversion to a narrower
-  /// type; the merged conversion would round only once.
+  /// A float that was converted from an integer. A following conversion to a narrower type is not merged with that
+  /// conversion; the merged one would round only once.
   mlir::Value settled(mlir::Value real);
 
 private:

@@ -414,8 +414,8 @@ static void eraseDead(SmallVector<Operation *> &dead) {
   }
 }
 
-/// Replaces masks of the last copied loop by `true`: all masks, or with `isRemainder`, for the loop after the
-/// iterations without masks, those for which isPassed() is true.
+/// Replaces masks of the last copied loop by `true`. With `isRemainder`, for the loop after the iterations without
+/// masks, it replaces those for which isPassed() is true; otherwise all.
 void Split::takeMasks(bool isRemainder) {
   SmallVector<Operation *> dead;
   llvm::MapVector<Operation *, SmallVector<int64_t>> inside;

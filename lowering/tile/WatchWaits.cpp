@@ -1,4 +1,5 @@
-// Notifies the CPU runtime when a program waits for another one, and ends waits that would never end.
+// Detects deadlocks on a CPU: a loop that waits for another program calls the runtime, which ends the wait if no
+// program can make progress.
 //
 //     for (Tile n : repeat_while([&] { return atomic_load(flag, {0}) == 0; })) {}
 //     // calls kiln_waits() at the end of each iteration
@@ -55,8 +56,8 @@ static bool isReadingAtomic(Operation &op) {
   return isa<tile::AtomicLoadOp, tile::AtomicCasOp>(op);
 }
 
-/// Whether an iteration that changes no memory only waits: it reads memory by atomics, and its condition and what its
-/// atomics may write do not depend on carried values.
+/// Whether an iteration that changes no memory only waits. It does if it reads memory by atomics, and if neither its
+/// condition nor the values that its atomics may write depend on carried values.
 static bool mayWait(scf::WhileOp loop) {
   Block *const body = &loop.getAfter().front();
   const auto isHarmless = [&](Operation &op) {

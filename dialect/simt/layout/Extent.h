@@ -1,4 +1,4 @@
-// Splits an extent of any size into powers of two: the extent is padded a little, and then divided into an odd number
+// Splits an extent of any size into powers of two. The extent is padded a little, and then divided into an odd number
 // of repeats of a core whose size is a power of two. F2-linear maps place the core; repeats are consecutive registers.
 // The rule is only here. It depends only on the extent, so all layouts of a tile and of its slices agree.
 

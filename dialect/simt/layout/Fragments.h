@@ -10,8 +10,8 @@
 //     B        k: the lowest w; k from w + 2          k: w, w + 1; n:1 n:2 n:4
 //
 // With 16-bit operands, w = 1, and A's registers along k are D's along n. So D of one product, rounded, is A of the
-// next without a move; attention uses this. The rows and columns of an instruction need not be adjacent in the tile,
-// and its terms may be in any order, as long as A, B and D agree (MmaStrides, KOrder).
+// next without a move; attention uses this. The rows and columns of an instruction need not be adjacent in the tile.
+// Its terms may be in any order that A, B and D share (MmaStrides, KOrder).
 
 #pragma once
 
@@ -35,16 +35,16 @@ enum class MmaOperand : uint8_t { A, B };
 /// short, so that the operands must be padded with zeros.
 std::optional<MmaShape> mmaShapeFor(unsigned bits, int64_t K);
 
-/// The division of a product among the warps of a program: D is divided into `m` × `n` parts, and a batch of products
-/// into `batch` parts. If there are more warps than parts, some compute copies.
+/// The division of a product among the warps of a program. D is divided into `m` × `n` parts, a batch of products into
+/// `batch` parts. If there are more warps than parts, some compute copies.
 struct WarpSplit {
   unsigned m = 1, n = 1, batch = 1;
   bool operator==(const WarpSplit &) const = default;
 };
 
-/// The distances in the tile between the rows, and between the columns, of one instruction: powers of two, or less if
-/// the tile has fewer rows or columns for a warp. For example, with n = 4 a lane has four adjacent columns of B,
-/// operands of four instructions. It reads them as one vector if they are adjacent in memory too.
+/// The distances in the tile between the rows, and between the columns, of one instruction. They are powers of two, or
+/// less if the tile has fewer rows or columns for a warp. For example, with n = 4 a lane has four adjacent columns of
+/// B, operands of four instructions. It reads them as one vector if they are adjacent in memory too.
 struct MmaStrides {
   unsigned m = 1, n = 1;
 };
@@ -58,8 +58,8 @@ struct MmaStrides {
 std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned numWarps, bool rowsInWarp,
                                    llvm::ArrayRef<int64_t> batch = {}, bool sparesB = false);
 
-/// The accumulator D (…, M, N), its leading extents those of `batch`: M's core is a multiple of 16 · split.m, N's of
-/// 8 · split.n, the product of the leading ones' of split.batch.
+/// The accumulator D (…, M, N) with the leading extents `batch`. The core of M is a multiple of 16 · split.m, that of N
+/// of 8 · split.n, and the product of the leading cores of split.batch.
 TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps, llvm::ArrayRef<int64_t> batch = {},
                   MmaStrides strides = {});
 /// The order in which an instruction takes eight adjacent elements along K. Any order is correct if A and B agree. It
@@ -72,8 +72,8 @@ TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaS
 
 /// The accumulator D (…, M, N) of products that each thread adds by itself: up to 8 × 4 of the sums in a block of each.
 TileLayout fmaAcc(int64_t M, int64_t N, unsigned numWarps, llvm::ArrayRef<int64_t> batch = {});
-/// A (…, M, K) or B (…, K, N) for an accumulator of any layout whose products each thread adds by itself: every thread
-/// has, for each of its rows (columns), the whole of K in registers, K's units first.
+/// A (…, M, K) or B (…, K, N) for an accumulator of any layout whose products each thread adds by itself. For each of
+/// its rows (columns), a thread has the whole of K in registers, K's units first.
 TileLayout fmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K);
 
 /// The accumulator of wgmma: warps in groups of four along M, whose core is at least 64. If M has fewer rows than all

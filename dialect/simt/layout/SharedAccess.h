@@ -46,9 +46,9 @@ struct SharedAccess {
 
   /// Instructions a warp, over all rounds.
   unsigned instructions() const { return 1u << (each.size() + round.size()); }
-  /// The wavefronts of all instructions of a warp. A wavefront serves one word of each of 32 banks of 4 bytes. The
-  /// lanes of an instruction are served 8 at a time with 16 bytes each, 16 at a time with 8 bytes, otherwise all at
-  /// once; matrices are served one at a time.
+  /// The wavefronts of all instructions of a warp. A wavefront serves one word of each of 32 banks of 4 bytes. Lanes
+  /// with 16 bytes each are served 8 at a time, those with 8 bytes 16 at a time, all others at once. Matrices are
+  /// served one at a time.
   unsigned wavefronts() const;
 };
 

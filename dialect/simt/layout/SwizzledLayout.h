@@ -13,8 +13,8 @@
 
 namespace kiln::simt {
 
-/// A swizzle: for each bit of the number of a piece, lowest first, the bit of the number of its 128-byte line that is
-/// added to it.
+/// A swizzle. For each bit of a piece's number, lowest first, it has the bit of the number of the piece's 128-byte line
+/// that is added to it.
 using SwizzleBits = std::array<unsigned, 3>;
 /// The swizzle of TMA and wgmma: pieces at one column of eight consecutive lines are in different banks.
 inline constexpr SwizzleBits tmaSwizzle = {0, 1, 2};

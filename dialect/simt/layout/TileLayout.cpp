@@ -285,8 +285,8 @@ static bool allGroups(const TileShape &from, const TileShape &to,
 }
 
 std::optional<TileLayout> TileLayout::reshape(llvm::ArrayRef<int64_t> sizes) const {
-  // Within a group, a row-major index is repeat · core + core index as long as only the outermost dimension repeats;
-  // then neither the index's low bits, the unit vectors, nor its repeat change.
+  // Within a group, a row-major index is repeat · core + core index as long as only the outermost dimension repeats.
+  // Then the index keeps its low bits (the unit vectors) and its repeat.
   const auto isPadded = [](const Extent &extent) { return extent.isPadded(); };
   const auto isSplit = [](llvm::ArrayRef<Extent> dims) {
     return llvm::any_of(llvm::drop_begin(dims), [](const Extent &inner) { return inner.repeats != 1; });

@@ -50,7 +50,7 @@ struct AxisBit {
   unsigned index; // of the bit in that part
 };
 
-/// Bits `from` … `from + width − 1` of a lane, warp or block number are bits `to` … of a position: a thread's share of
+/// Bits `from` … `from + width − 1` of a lane, warp or block number are bits `to` … of a position. A thread's share of
 /// its position is the sum over the fields of ((number >> from) & (2^width − 1)) << to.
 struct BitField {
   unsigned from, to, width;
@@ -143,8 +143,8 @@ inline llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const TileLayout &la
 
 // --- Scans -----------------------------------------------------------------------------------------------------------
 
-// Scans along a dimension, by the bits of its positions from the lowest to the highest: registers of a thread, lanes
-// that differ in one bit, and then warps.
+// Scans along a dimension, by the bits of its positions from the lowest to the highest. Registers of a thread come
+// first, then lanes that differ in one bit, and then warps.
 //
 // The lowest bit that belongs to warps divides the positions into *parts*. Each part is in one warp. Warps exchange
 // only the totals of parts.
