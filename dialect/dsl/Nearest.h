@@ -2,8 +2,7 @@
 //
 //     didYouMean("--stepz", {"--steps", "--data"})       "; did you mean '--steps'?"
 //     didYouMean("--batch-size", {"--data"})             ""
-//     unknownName("device", "cpuu", {"cpu", "cuda:0"})   "unknown device 'cpuu'; did you mean 'cpu'? (known: cpu,
-//     cuda:0)"
+//     unknownName("device", "cpuu", {"cpu"})             "unknown device 'cpuu'; did you mean 'cpu'? (known: cpu)"
 
 #pragma once
 
