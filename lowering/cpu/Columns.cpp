@@ -42,74 +42,86 @@ Nest::States Nest::metInColumns(SmallVector<States> apart) {
   return apart.front();
 }
 
+Nest::Values Nest::addRow(Index &index, const Block &block, MutableArrayRef<States> states, ValueRange carries) {
+  if (!scans.empty())
+    readAll(index, block.positions);
+  Values next;
+  for (auto [copy, position] : llvm::enumerate(block.positions)) {
+    index.back() = position;
+    scans.take(carries.slice(copy * scans.width(), scans.width()));
+    step(index, states[copy]);
+    next = scans.with(std::move(next));
+  }
+  return next;
+}
+
+void Nest::addRows(Index &index, int64_t axis, Block &block, int64_t from, int64_t to, int64_t rows) {
+  const auto copies = static_cast<int64_t>(block.positions.size());
+  Values carried = flat(block.states);
+  llvm::append_range(carried, block.carries);
+  const auto results =
+      e.loop(e.constantIndex(from), e.constantIndex(to), rows, carried, [&](Ix first, ValueRange before) {
+        SmallVector<States> states = unflat(before, copies * rows);
+        Values carries(before.take_back(copies * scans.width()));
+        for (int64_t row = 0; row < rows; ++row) {
+          Ix position = row ? e.along(e.make<arith::AddIOp>(first.at, e.constantIndex(row))) : first;
+          if (scans.isBackwards())
+            position = e.along(e.make<arith::SubIOp>(e.constantIndex(shape[axis] - 1), position.at));
+          index[axis] = position;
+          carries = addRow(index, block, MutableArrayRef(states).slice(row * copies, copies), carries);
+        }
+        Values after = flat(states);
+        llvm::append_range(after, carries);
+        return after;
+      });
+  block.states = unflat(results, copies * rows);
+  block.carries.assign(results.end() - copies * scans.width(), results.end());
+}
+
+void Nest::finishColumns(Index &index, int64_t axis, Block &block) {
+  for (auto [copy, position] : llvm::enumerate(block.positions)) {
+    index.back() = position;
+    if (!scans.empty()) {
+      scans.take(ValueRange(block.carries).slice(copy * scans.width(), scans.width()));
+      scans.finish(index);
+    }
+  }
+  for (auto [copy, position] : llvm::enumerate(block.positions))
+    for (auto [r, entry] : llvm::enumerate(reductions)) {
+      Index outside(index);
+      outside.back() = position;
+      outside.erase(outside.begin() + axis);
+      e.storeBuffer(entry.second.lanes(block.states[copy][r]), entry.first->buffer, outside);
+    }
+}
+
+void Nest::columnBlock(Index &index, int64_t axis, int64_t apart, SmallVector<Ix> positions) {
+  scans.begin();
+  const size_t copies = positions.size();
+  Block block{std::move(positions), SmallVector<States>(copies * apart, neutral()), {}};
+  for (size_t copy = 0; copy < copies; ++copy)
+    block.carries = scans.with(std::move(block.carries));
+  const int64_t whole = shape[axis] / apart * apart;
+  if (whole)
+    addRows(index, axis, block, 0, whole, apart);
+  if (apart > 1) // of a single vector
+    block.states = {metInColumns(block.states)};
+  if (whole < shape[axis])
+    addRows(index, axis, block, whole, shape[axis], 1);
+  finishColumns(index, axis, block);
+}
+
 void Nest::columns(Index &index, int64_t axis, int64_t unroll) {
   const int64_t extent = shape.back(), lanes = e.machine.lanes(), full = extent / lanes;
   // The fewest blocks, of equal size except for the last one.
   const int64_t blocks = llvm::divideCeil(full, unroll > 1 ? maxColumns() : 1);
   const int64_t each = blocks ? llvm::divideCeil(full, blocks) : 0, looped = blocks > 1 ? full / each * each : 0;
-  const int64_t apart = full ? 1 : apartInColumns(axis), whole = shape[axis] / apart * apart;
-  auto block = [&](Value base, int64_t copies, int64_t valid) {
+  const int64_t apart = full ? 1 : apartInColumns(axis);
+  const auto block = [&](Value base, int64_t copies, int64_t valid) {
     SmallVector<Ix> positions;
     for (int64_t copy = 0; copy < copies; ++copy)
       positions.push_back(lanesAt(base, copy * lanes, valid));
-    scans.begin();
-    SmallVector<States> states(copies * apart, neutral());
-    SmallVector<Value> carries;
-    for (int64_t copy = 0; copy < copies; ++copy)
-      carries = scans.with(std::move(carries));
-    // Adds the rows [from, to); each of `step` rows has its own states. A block of columns has its carries after the
-    // states and the carries of preceding blocks.
-    const auto addRows = [&](int64_t from, int64_t to, int64_t step) {
-      SmallVector<Value> carried = flat(states);
-      llvm::append_range(carried, carries);
-      const auto results =
-          e.loop(e.constantIndex(from), e.constantIndex(to), step, carried, [&](Ix first, ValueRange before) {
-            SmallVector<States> inner = unflat(before, copies * step);
-            SmallVector<Value> previous(before.take_back(copies * scans.width()));
-            for (int64_t row = 0; row < step; ++row) {
-              Ix position = row ? e.along(e.make<arith::AddIOp>(first.at, e.constantIndex(row))) : first;
-              if (scans.isBackwards())
-                position = e.along(e.make<arith::SubIOp>(e.constantIndex(shape[axis] - 1), position.at));
-              index[axis] = position;
-              if (!scans.empty())
-                readAll(index, positions);
-              SmallVector<Value> next;
-              for (int64_t copy = 0; copy < copies; ++copy) {
-                index.back() = positions[copy];
-                scans.take(ArrayRef(previous).drop_back((copies - 1 - copy) * scans.width()));
-                this->step(index, inner[row * copies + copy]);
-                next = scans.with(std::move(next));
-              }
-              previous = std::move(next);
-            }
-            SmallVector<Value> after = flat(inner);
-            llvm::append_range(after, previous);
-            return after;
-          });
-      states = unflat(results, copies * step);
-      carries.assign(results.end() - copies * scans.width(), results.end());
-    };
-    const auto takeCarries = [&](int64_t copy) {
-      scans.take(ArrayRef(carries).drop_back((copies - 1 - copy) * scans.width()));
-    };
-    if (whole)
-      addRows(0, whole, apart);
-    if (apart > 1) // of a single block
-      states = {metInColumns(states)};
-    if (whole < shape[axis])
-      addRows(whole, shape[axis], 1);
-    for (int64_t copy = 0; copy < copies && !scans.empty(); ++copy) {
-      index.back() = positions[copy];
-      takeCarries(copy);
-      scans.finish(index);
-    }
-    for (int64_t copy = 0; copy < copies; ++copy)
-      for (auto [r, entry] : llvm::enumerate(reductions)) {
-        Index outside(index);
-        outside.back() = positions[copy];
-        outside.erase(outside.begin() + axis);
-        e.storeBuffer(entry.second.lanes(states[copy][r]), entry.first->buffer, outside);
-      }
+    columnBlock(index, axis, apart, std::move(positions));
   };
   if (looped)
     e.loop(e.constantIndex(0), e.constantIndex(looped * lanes), each * lanes,

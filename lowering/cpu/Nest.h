@@ -148,7 +148,21 @@ private:
   void rowByRow(Index &index);
   /// Emits the stores of a row's reductions. Returns whether the checks hold so far: `holds` and those of the row.
   Values finishRow(const Index &index, const States &states, mlir::ValueRange holds);
+  /// Emits reductions and scans along `axis`, a block of columns after the other.
   void columns(Index &index, int64_t axis, int64_t unroll);
+  /// Some vectors of columns, the states of their reductions, and the carries of their scans. Rows that are added apart
+  /// have states of their own: those of row r are copies · r and following.
+  struct Block {
+    llvm::SmallVector<Ix> positions;
+    llvm::SmallVector<States> states;
+    Values carries; // of vector 0, then of vector 1, …
+  };
+  void columnBlock(Index &index, int64_t axis, int64_t apart, llvm::SmallVector<Ix> positions);
+  /// Adds the rows [from, to), `rows` of them apart; and one row. Returns the scans' carries.
+  void addRows(Index &index, int64_t axis, Block &block, int64_t from, int64_t to, int64_t rows);
+  Values addRow(Index &index, const Block &block, llvm::MutableArrayRef<States> states, mlir::ValueRange carries);
+  /// Stores the results.
+  void finishColumns(Index &index, int64_t axis, Block &block);
   /// Column reductions: the number of consecutive rows with separate states. For narrow rows it is the number of rows
   /// that columnsOfLine() computes per iteration, so that both add in one order. It is 1 for all other tiles.
   int64_t apartInColumns(int64_t axis);

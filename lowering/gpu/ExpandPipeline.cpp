@@ -76,6 +76,16 @@ private:
   void fetch(OpBuilder &builder, const Staged &staged, Value slot, Value predicate, int64_t ahead, IRMapping &values);
   void fetchAll(OpBuilder &builder, Value first, int64_t iterations, Value slot, IRMapping values, Value isRun = {});
   void fetchFirst(OpBuilder &builder, Value tile = {}, Value isRun = {});
+  /// The line that the pipeline's own operations have: that of the first load.
+  Location lineOfCopies() const { return all.front().load.getLoc(); }
+  /// The first fetches of the first tile; and, after the loop, those of the next one.
+  void fetchFirstTile(OpBuilder &builder);
+  void fetchNextTile(OpBuilder &builder);
+  void makeRings(OpBuilder &builder);
+  /// Carries the slot to read, and those read before, of which the earliest is refilled. Returns them, as offsets.
+  ValueRange carrySlots(RewriterBase &rewriter);
+  /// Waits for an iteration's tiles and fetches later ones. Returns the wait for the product of a warpgroup, or null.
+  simt::WaitMultiplyOp beginIteration(OpBuilder &builder, Value read, Value refilled);
   void replaceUses(OpBuilder &builder, const Staged &staged, Value slot);
   Value stageOffset(OpBuilder &builder, const Staged &staged, Value slot) const;
   const Staged *findStaged(tile::LoadOp load) const;
@@ -299,31 +309,42 @@ void Pipeline::replaceUses(OpBuilder &builder, const Staged &staged, Value slot)
   staged.load->erase();
 }
 
-void Pipeline::build() {
-  const Location loc = all.front().load.getLoc();
-  IRRewriter rewriter(tiles ? tiles : loop);
+void Pipeline::makeRings(OpBuilder &builder) {
   for (Staged &staged : all) {
-    const auto type = MemRefType::get({slots * slotBytes(staged.slot)}, rewriter.getI8Type(),
-                                      MemRefLayoutAttrInterface(), rewriter.getI64IntegerAttr(3));
+    const auto type = MemRefType::get({slots * slotBytes(staged.slot)}, builder.getI8Type(),
+                                      MemRefLayoutAttrInterface(), builder.getI64IntegerAttr(3));
     // Between the loops of two tiles the later slots are empty.
-    const IntegerAttr idle = tiles ? rewriter.getI64IntegerAttr(distance * slotBytes(staged.slot)) : IntegerAttr();
-    staged.ring = simt::BufferOp::create(rewriter, staged.load.getLoc(), type, IntegerAttr(), idle);
+    const IntegerAttr idle = tiles ? builder.getI64IntegerAttr(distance * slotBytes(staged.slot)) : IntegerAttr();
+    staged.ring = simt::BufferOp::create(builder, staged.load.getLoc(), type, IntegerAttr(), idle);
   }
-  const auto compare = [&](arith::CmpIPredicate predicate, Value left, Value right) -> Value {
-    return arith::CmpIOp::create(rewriter, loc, predicate, left, right);
-  };
-  if (tiles)
-    fetchFirst(rewriter, tiles.getLowerBound(),
-               compare(arith::CmpIPredicate::slt, tiles.getLowerBound(), tiles.getUpperBound()));
-  else
-    fetchFirst(rewriter);
+}
 
-  // The slot to read, and those read before, of which the earliest is refilled.
+void Pipeline::fetchFirstTile(OpBuilder &builder) {
+  if (!tiles)
+    return fetchFirst(builder);
+  const Value begin = tiles.getLowerBound(), end = tiles.getUpperBound();
+  const Value isRun = arith::CmpIOp::create(builder, lineOfCopies(), arith::CmpIPredicate::slt, begin, end);
+  fetchFirst(builder, begin, isRun);
+}
+
+void Pipeline::fetchNextTile(OpBuilder &builder) {
+  const Location loc = lineOfCopies();
+  // The next position may be beyond the largest integer; the distance to the end is not.
+  const Value tile = tiles.getInductionVar(), step = tiles.getStep();
+  const Value left = arith::SubIOp::create(builder, loc, tiles.getUpperBound(), tile);
+  const Value next = arith::AddIOp::create(builder, loc, tile, step);
+  const Value isRun = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, step, left);
+  fetchFirst(builder, next, isRun);
+  builder.setInsertionPointAfter(tiles);
+  simt::WaitCopiesOp::create(builder, loc, 0);
+}
+
+ValueRange Pipeline::carrySlots(RewriterBase &rewriter) {
   rewriter.setInsertionPoint(loop);
   SmallVector<Value> first;
   for (int64_t earlier = 0; earlier <= slots - distance; ++earlier)
-    first.push_back(arith::ConstantIntOp::create(rewriter, loc, (slots - earlier) % slots * unit, 32));
-  auto staged = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+    first.push_back(arith::ConstantIntOp::create(rewriter, lineOfCopies(), (slots - earlier) % slots * unit, 32));
+  loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
       rewriter, first, /*replaceInitOperandUsesInLoop=*/false,
       [&](OpBuilder &builder, Location at, ArrayRef<BlockArgument> places) -> SmallVector<Value> {
         const Value one = arith::ConstantIntOp::create(builder, at, unit, 32),
@@ -335,41 +356,44 @@ void Pipeline::build() {
         now.append(places.begin(), std::prev(places.end()));
         return now;
       }));
-  loop = staged;
+  return loop.getRegionIterArgs().take_back(first.size());
+}
+
+simt::WaitMultiplyOp Pipeline::beginIteration(OpBuilder &builder, Value read, Value refilled) {
+  const Location loc = lineOfCopies();
+  builder.setInsertionPointToStart(loop.getBody());
+  Operation *begin = simt::WaitCopiesOp::create(builder, loc, distance - 1, /*shown=*/product || !rowsProducts.empty());
+  const auto fetchNext = [&] { fetchAll(builder, loop.getInductionVar(), distance, refilled, {}); };
+  if (!product) {
+    builder.setInsertionPointAfter(multiplyAllRows(builder, begin, read));
+    fetchNext();
+    return {};
+  }
+  // Also orders the products' reads of the slot that is refilled.
+  simt::BarrierOp::create(builder, loc, builder.getStringAttr("shared memory written, then multiplied"));
+  simt::WaitMultiplyOp multiplied = multiply(builder, read, fetchNext);
+  multiplyAllRows(builder, multiplied, read);
+  return multiplied;
+}
+
+void Pipeline::build() {
+  IRRewriter rewriter(tiles ? tiles : loop);
+  const bool runsOn = product && product->hasAttr(runsOnName);
+  makeRings(rewriter);
+  fetchFirstTile(rewriter);
+  const ValueRange places = carrySlots(rewriter);
   for (const StringRef name : {slotsName, distanceName, nextTileName})
     loop->removeAttr(name);
-  const auto places = loop.getRegionIterArgs().take_back(first.size());
-  rewriter.setInsertionPointToStart(loop.getBody());
-  Operation *begin =
-      simt::WaitCopiesOp::create(rewriter, loc, distance - 1, /*shown=*/product || !rowsProducts.empty());
-  const auto fetchNext = [&] { fetchAll(rewriter, loop.getInductionVar(), distance, places.back(), {}); };
-  simt::WaitMultiplyOp multiplied;
-  const bool runsOn = product && product->hasAttr(runsOnName);
-  if (product) {
-    // Also orders the products' reads of the slot that is refilled.
-    simt::BarrierOp::create(rewriter, loc, rewriter.getStringAttr("shared memory written, then multiplied"));
-    multiplied = multiply(rewriter, places.front(), fetchNext);
-    multiplyAllRows(rewriter, multiplied, places.front());
-  } else {
-    rewriter.setInsertionPointAfter(multiplyAllRows(rewriter, begin, places.front()));
-    fetchNext();
-  }
+  simt::WaitMultiplyOp multiplied = beginIteration(rewriter, places.front(), places.back());
   rewriter.setInsertionPointAfter(loop);
-  simt::WaitCopiesOp::create(rewriter, loc, 0);
+  simt::WaitCopiesOp::create(rewriter, lineOfCopies(), 0);
   if (runsOn) {
     const Value acc = loop.getResult(multiplied->getUses().begin()->getOperandNumber());
     auto wait = simt::WaitMultiplyOp::create(rewriter, multiplied.getLoc(), acc.getType(), 0, acc);
     rewriter.replaceAllUsesExcept(acc, wait.getResult(0), wait);
   }
-  if (tiles) {
-    // The next position may be beyond the largest integer; the distance to the end is not.
-    const Value tile = tiles.getInductionVar(), step = tiles.getStep();
-    const Value left = arith::SubIOp::create(rewriter, loc, tiles.getUpperBound(), tile);
-    fetchFirst(rewriter, arith::AddIOp::create(rewriter, loc, tile, step),
-               compare(arith::CmpIPredicate::ult, step, left));
-    rewriter.setInsertionPointAfter(tiles);
-    simt::WaitCopiesOp::create(rewriter, loc, 0);
-  }
+  if (tiles)
+    fetchNextTile(rewriter);
   for (const Staged &each : all)
     replaceUses(rewriter, each, places.front());
   moveLoadsAhead(loop);
