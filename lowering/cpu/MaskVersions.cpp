@@ -15,15 +15,26 @@ llvm::SmallDenseSet<Value> Nest::findMoved() {
   llvm::SmallDenseSet<Value> own, moved;
   std::function<void(Value, bool)> visit = [&](Value tile, bool isMoved) {
     Operation *op = tile.getDefiningOp();
-    if (!(isMoved ? moved : own).insert(tile).second || !op || e.isBuffered(tile))
+    if (!isa<RankedTensorType>(tile.getType()) || !(isMoved ? moved : own).insert(tile).second || !op ||
+        e.isBuffered(tile))
       return;
     const Value itsMask = isLoad(op) ? cast<tile::AccessOp>(op).getMaskIfAny() : Value();
     for (Value operand : op->getOperands())
-      if (isa<RankedTensorType>(operand.getType()))
-        visit(operand, isMoved || !(isElementwise(op) || operand == itsMask));
+      visit(operand, isMoved || !(isElementwise(op) || operand == itsMask));
   };
-  for (const Root &root : roots)
+  for (const Root &root : roots) {
     visit(root.value, false);
+    if (root.isScan())
+      for (Value source : root.op->getOperands())
+        visit(source, false);
+    if (root.kind != Root::Kind::store)
+      continue;
+    auto store = cast<tile::AccessOp>(root.op);
+    if (Value itsMask = store.getMaskIfAny())
+      visit(itsMask, false); // merged rows have none
+    for (Value subscript : store.getSubscripts())
+      visit(subscript, true);
+  }
   return moved;
 }
 

@@ -292,8 +292,14 @@ Known Generator::rows(int64_t count, int64_t extent, bool unique) {
   if (factor != 1)
     result = apply("$0 * $1", {result.operand(), Operand::number(factor)}, type, {count},
                    wholeNumbers(static_cast<double>(3 * count)));
+  if (chance(15)) { // one of two rows each, by a mask
+    const Known first = apply("$0 * $1", {result.operand(), Operand::number(int64_t(2))}, type, {count},
+                             wholeNumbers(static_cast<double>(6 * count)));
+    result = apply("$0 + $1", {first.operand(), cast(condition({count}), type).operand()}, type, {count},
+                   wholeNumbers(static_cast<double>(6 * count + 1)));
+  }
   return apply("$0 + $1", {result.operand(), Operand::number(between(-3, extent))}, type, {count},
-               wholeNumbers(static_cast<double>(3 * count + extent)));
+               wholeNumbers(static_cast<double>(6 * count + 1 + extent)));
 }
 
 bool Generator::loadRows() {

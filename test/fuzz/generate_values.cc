@@ -152,8 +152,14 @@ Known Generator::condition(const Shape &shape) {
   if (shape.size() >= 2 && chance(40))
     return mask(shape);
   if (const auto found = find([&](const Known &k) { return k.type == boolean && k.shape == shape; });
-      found && chance(60))
-    return *found;
+      found && chance(60)) {
+    if (shape.empty() || chance(60))
+      return *found;
+    const Known moved = permuted(*found); // one mask at several positions
+    return chance(50) ? moved
+                      : apply(chance(50) ? "$0 & $1" : "$0 | $1", {found->operand(), moved.operand()}, boolean, shape,
+                              anything(boolean));
+  }
   const Known left = valueOf(pick(types), shape);
   const Operand right = chance(50) ? literal(left.type) : valueOf(left.type, shape).operand();
   static const std::vector<const char *> orders = {"$0 < $1",  "$0 <= $1", "$0 > $1",

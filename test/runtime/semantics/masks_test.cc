@@ -378,6 +378,48 @@ TEST_P(Masks, HoldAtEachPositionThatIsRead) {
     }
 }
 
+/// x (rows, columns) under a mask of rows, and 7 beyond a diagonal. y: the first, stored under the mirrored mask. z:
+/// the second, stored up to the mirrored diagonal. pairs (rows, 2 columns): the first at even columns, or at odd ones
+/// where the mirrored mask holds.
+void mirrorStores(View x, View y, View z, View pairs, Tile first, BoundConfig cfg) {
+  const Shape shape = {cfg.rows, cfg.columns};
+  const Tile row = unsqueeze(iota(cfg.rows), -1), column = unsqueeze(iota(cfg.columns), 0);
+  const Tile mask = row - column * 0 >= first, triangle = column - row <= cast(first, i32);
+  const Tile m = load(x, {0, 0}, shape, {.mask = mask});
+  store(y, {0, 0}, m, {.mask = flip(mask, 0)});
+  store(z, {0, 0}, where(triangle, load(x, {0, 0}, shape), 7), {.mask = flip(triangle, 0)});
+  store(pairs, {broadcast(row, shape), column * 2 + where(flip(mask, 0), 1, 0)}, m);
+}
+const Kernel mirrorStoresKernel =
+    kernel("mirror_stores", mirrorStores, {field("rows", &BoundConfig::rows), field("columns", &BoundConfig::columns)});
+
+// A mask of a value is another mask where a store's mask, or its positions, read it at other elements.
+TEST_P(Masks, HoldAtEachPositionThatAStoreReads) {
+  for (const auto &[rows, columns] : {std::pair<int64_t, int64_t>{64, 16}, {8, 64}, {32, 32}, {5, 300}})
+    for (const int32_t first : {0, 2, 24, 70}) {
+      Raw words(rows * columns), masked(rows * columns, 9), triangles = masked, paired(2 * rows * columns, 9);
+      std::iota(words.begin(), words.end(), 1000);
+      const Raw before = masked, bothBefore = paired;
+      for (int64_t i = 0; i < rows * columns; ++i) {
+        const int64_t m = i / columns, n = i % columns, other = rows - 1 - m;
+        const uint64_t value = m >= first ? words[i] : 0;
+        if (other >= first)
+          masked[i] = value;
+        if (n <= other + first)
+          triangles[i] = n <= m + first ? words[i] : 7;
+        paired[2 * i + (other >= first)] = value;
+      }
+      const Shape shape = {rows, columns};
+      const Tensor x = tensor(i32, shape, words), y = tensor(i32, shape, before), z = tensor(i32, shape, before),
+                   pairs = tensor(i32, {rows, 2 * columns}, bothBefore);
+      launch(mirrorStoresKernel, {x.ref(), y.ref(), z.ref(), pairs.ref(), first},
+             BoundConfig{.rows = static_cast<int>(rows), .columns = static_cast<int>(columns)});
+      EXPECT_EQ(read(y), masked) << rows << " x " << columns << ", from row " << first;
+      EXPECT_EQ(read(z), triangles) << rows << " x " << columns << ", diagonal " << first;
+      EXPECT_EQ(read(pairs), paired) << rows << " x " << columns << ", from row " << first;
+    }
+}
+
 class Split : public Semantics {};
 
 TEST_P(Split, MasksInLoopsKeepTheirRounds) {
