@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+#include "mlir/IR/Dominance.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 
 using namespace mlir;
@@ -129,8 +130,9 @@ private:
   /// The range of row blocks, within the first `whole` rows, whose results with the panel at n are used.
   std::pair<Value, Value> usedBlocks(Value n, int64_t whole) {
     Value begin = e.constantIndex(0), end = e.least(mEnd, e.constantIndex(whole));
-    auto triangle = readInside(dot.getResult());
-    if (triangle && to.stores.empty()) { // a store also writes the masked elements
+    const auto triangle = readInside(dot.getResult());
+    const bool isKnown = triangle && DominanceInfo().properlyDominates(triangle->limit, dot); // not in a later loop
+    if (isKnown && to.stores.empty()) { // a store also writes the masked elements
       Value shift = shiftOf(*triangle);
       if (triangle->transposed)
         end = e.make<arith::MinSIOp>(end, after(n, 2 * lanes, shift));

@@ -420,6 +420,40 @@ TEST_P(Masks, HoldAtEachPositionThatAStoreReads) {
     }
 }
 
+/// y (rows, rows): y = 2 y + s, up to a diagonal that each iteration moves by 8, where s = x · xᵀ. x (rows, columns).
+void movingTriangles(View x, View y, Tile iterations, BoundConfig cfg) {
+  const Tile a = load(x, {0, 0}, {cfg.rows, cfg.columns}), s = dot(a, transpose(a));
+  const Tile distance = unsqueeze(iota(cfg.rows), 0) - unsqueeze(iota(cfg.rows), -1);
+  Tile acc = zeros(i32, s.shape());
+  for (Tile i : range(0, iterations))
+    acc = acc * 2 + where(distance <= cast(i, i32) * 8 - 20, s, 0);
+  store(y, {0, 0}, acc);
+}
+const Kernel movingTrianglesKernel = kernel(
+    "moving_triangles", movingTriangles, {field("rows", &BoundConfig::rows), field("columns", &BoundConfig::columns)});
+
+// A product before a loop is computed where one of the loop's triangles reads it.
+TEST_P(Masks, OfAProductMayMoveInALaterLoop) {
+  constexpr int64_t rows = 40, columns = 16;
+  for (const int64_t iterations : {0, 1, 5}) {
+    Raw x(rows * columns), want(rows * rows);
+    for (int64_t i = 0; i < rows * columns; ++i)
+      x[i] = i * 5 % 7;
+    for (int64_t m = 0; m < rows; ++m)
+      for (int64_t n = 0; n < rows; ++n) {
+        uint64_t s = 0, &acc = want[m * rows + n];
+        for (int64_t k = 0; k < columns; ++k)
+          s += x[m * columns + k] * x[n * columns + k];
+        for (int64_t i = 0; i < iterations; ++i)
+          acc = acc * 2 + (n - m <= i * 8 - 20 ? s : 0);
+      }
+    const Tensor y(device, i32, {rows, rows});
+    launch(movingTrianglesKernel, {tensor(i8, {rows, columns}, x).ref(), y.ref(), iterations},
+           BoundConfig{.rows = rows, .columns = columns});
+    EXPECT_EQ(read(y), want) << iterations << " iterations";
+  }
+}
+
 class Split : public Semantics {};
 
 TEST_P(Split, MasksInLoopsKeepTheirRounds) {
