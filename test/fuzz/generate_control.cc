@@ -148,7 +148,8 @@ bool Generator::stencilStatement() {
     return false;
   const int index = window(Access::read, type, shape);
   const auto rank = static_cast<int>(program.windows[index].extents.size());
-  const int moving = chance(80) ? std::max(0, rank - 2) : static_cast<int>(below(rank));
+  const int own = isOwn(purposes[index]) ? 1 : 0; // other programs write the other parts
+  const int moving = chance(80) ? std::max(own, rank - 2) : static_cast<int>(between(own, rank - 1));
   const std::vector<Operand> begin = offsets(index, shape);
   const std::vector<Known> changed = variables();
   const auto add = static_cast<int>(elementwiseRow("$0 + $1"));
