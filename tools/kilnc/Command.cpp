@@ -472,7 +472,8 @@ static void addBenchFlags(CLI::App &app, Options &options) {
                  "'torch.softmax(x, -1)', whose results are compared with the kernel's")
       ->allow_extra_args(false);
   app.add_option("--peer-tolerance", options.bench.peers.tolerance,
-                 "with --peer: the greatest difference, relative to the largest element (f32: 1e-4)");
+                 "with --peer: the greatest difference, relative to the largest element (f32: 1e-4)")
+      ->check(CLI::NonNegativeNumber.description(""));
   app.add_option("--python", options.bench.peers.python, "with --peer: the Python to run (python3)");
   app.add_option("--csv", options.bench.csv, "with --bench: write the table as CSV, too");
   app.add_option("--svg", options.bench.picture, "with --bench: draw TFLOP/s or GB/s over the sizes, as SVG");

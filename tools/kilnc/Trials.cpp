@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <thread>
 
 namespace kiln::tools {
@@ -178,6 +179,8 @@ void Tuning::upload(const Contents &all) {
 /// The difference of two results, relative to the largest element, that the order of a sum may make: 8 ulps of f32, in
 /// which sums are accumulated, and one ulp of a narrower type, to which they are rounded.
 static double roundingOf(Type type) {
+  if (type == f4e2m1x2)
+    return 0.5;
   const auto rounded = [&](double value) {
     std::vector<char> data(bytesOf(type));
     fromDoubles({value}, type, data.data());
@@ -187,6 +190,18 @@ static double roundingOf(Type type) {
   while (rounded(1 + ulp / 2) != 1)
     ulp /= 2;
   return std::max(ulp, 0x1p-20);
+}
+
+/// The numbers of a tensor's memory: one of each element, or two.
+static std::vector<double> numbersOf(const std::vector<char> &memory, Type type) {
+  if (type != f4e2m1x2)
+    return toDoubles(memory.data(), type, std::ssize(memory) / bytesOf(type));
+  static constexpr double magnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  std::vector<double> numbers;
+  for (const char pair : memory)
+    for (const int number : {pair & 15, pair >> 4 & 15})
+      numbers.push_back(std::copysign(magnitudes[number & 7], number & 8 ? -1 : 1));
+  return numbers;
 }
 
 /// The first element that differs by more than rounding; without one, the first that differs.
@@ -205,22 +220,27 @@ Tuning::Difference Tuning::differenceOf(const Contents &got, const Expected &exp
         place[d] = number % tensor.extents[d];
       return place;
     };
-    const std::vector<double> values = toDoubles(got[i].data(), tensor.type, std::ssize(got[i]) / size),
-                              wanted = toDoubles(want.data(), tensor.type, std::ssize(want) / size);
+    const std::vector<double> values = numbersOf(got[i], tensor.type), wanted = numbersOf(want, tensor.type);
+    const auto each = static_cast<int64_t>(values.size() / (got[i].size() / size));
+    const auto of = [each](const std::vector<double> &numbers, int64_t at) {
+      return std::span(numbers).subspan(at * each, each);
+    };
     double largest = 0;
     for (int64_t number = 0; number < tensor.count(); ++number)
-      if (const double value = std::abs(wanted[indexOf(number)]); std::isfinite(value))
-        largest = std::max(largest, value);
-    const double most = isFloat(tensor.type) ? roundingOf(tensor.type) * largest : -1;
+      for (const double value : of(wanted, indexOf(number)))
+        largest = std::isfinite(value) ? std::max(largest, std::abs(value)) : largest;
+    const double most = isFloat(tensor.type) || each > 1 ? roundingOf(tensor.type) * largest : -1;
     for (int64_t number = 0; number < tensor.count(); ++number) {
       const int64_t at = indexOf(number);
-      const bool isRounding = std::abs(values[at] - wanted[at]) <= most;
+      const bool isRounding = std::ranges::equal(
+          of(values, at), of(wanted, at), [&](double value, double other) { return std::abs(value - other) <= most; });
       if (std::memcmp(&got[i][at * size], &want[at * size], size) == 0 || (isRounding && !rounding.text.empty()))
         continue;
       const Difference difference = {
           fmt::format("expected the result of {}, {} at ({}) of {}, but got {}",
                       expected.candidate ? "config " + candidates[expected.candidate].config : "the default config",
-                      wanted[at], fmt::join(placeOf(number), ", "), kernel.called(written[i]), values[at]),
+                      fmt::join(of(wanted, at), " and "), fmt::join(placeOf(number), ", "), kernel.called(written[i]),
+                      fmt::join(of(values, at), " and ")),
           isRounding};
       if (!isRounding)
         return difference;

@@ -12,10 +12,11 @@ import os
 import sys
 import time
 
-NUMPY = {"bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
+NUMPY = {"boolean": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
          "u32": "uint32", "u64": "uint64", "f16": "float16", "f32": "float32", "f64": "float64"}
-TORCH = {**NUMPY, "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
-BUFFER = {"bool": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f32": "f",
+TORCH = {**NUMPY, "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8e8m0": "float8_e8m0fnu",
+         "f4e2m1x2": "float4_e2m1fn_x2"}
+BUFFER = {"boolean": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f32": "f",
           "f64": "d"}
 
 
@@ -51,9 +52,9 @@ class Peer:
         kind, shape = given["type"], given["shape"]
         torch, numpy = (self.modules.get(name) for name in ("torch", "numpy"))
         types = TORCH if torch else NUMPY if numpy else BUFFER
-        if kind not in types:
+        if kind not in types or (torch and not hasattr(torch, types[kind])):
             library = "PyTorch" if torch else "NumPy" if numpy else "Python"
-            raise TypeError(f"'{given['name']}' is of type {kind}, which {library} has not")
+            raise TypeError(f"'{given['name']}' is of type {kind}, which {library} does not have")
         if torch:
             dtype = getattr(torch, types[kind])
             return (torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)).reshape(shape).to(self.device)
@@ -81,12 +82,14 @@ class Peer:
         self.names.update({each["name"]: self.argument(each) for each in arguments})
 
     def results(self, folder):
-        """Evaluates the expression once; its results, as f64, are files."""
+        """Evaluates the expression once; its results, as f64, are files. Of pairs they are the bytes."""
         value = self.evaluate(1)
         files = []
         for number, each in enumerate(value if isinstance(value, (tuple, list)) else [value]):
             path = os.path.join(folder, f"result{number}")
             if "torch" in self.modules:
+                if each.dtype == getattr(self.modules["torch"], TORCH["f4e2m1x2"], None):
+                    each = each.view(self.modules["torch"].uint8)
                 shape, data = list(each.shape), each.detach().cpu().double().contiguous().flatten().tolist()
             elif "numpy" in self.modules:
                 shape, data = list(each.shape), each.astype("float64").ravel().tolist()

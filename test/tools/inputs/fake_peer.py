@@ -23,3 +23,7 @@ def ends(x):
 def prints(x):
     print("a peer prints")
     return scaled(x)
+
+
+def positive(x):
+    return memoryview(bytes(each > 0 for each in x)).cast("?")

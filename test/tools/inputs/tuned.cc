@@ -88,4 +88,19 @@ static void repeats(View x, View out, RepeatConfig cfg) {
 const Kernel repeatsKernel = kernel("repeats", repeats, {"x (N)", "out (N), x"},
                                     {field("times", &RepeatConfig::times, "that it is stored").among({64})});
 
+struct PairsConfig {
+  int factor = 1;
+};
+static void pairs(View x, View out, PairsConfig cfg) { // wrong: the result depends on the field
+  store(out, {0}, pack(load(x, {0}, {64}) * cfg.factor));
+}
+const Kernel pairsKernel =
+    kernel("pairs", pairs, {"x (N)", "out"}, {field("factor", &PairsConfig::factor, "multiplied").among({8})});
+
+static void positive(View x, View out) {
+  Tile n = program_id() * 32;
+  store(out, {n}, load(x, {n}, {32}) > 0);
+}
+const Kernel positiveKernel = kernel("positive", positive, {"x (N)", "out (N)"});
+
 const Kernel plainKernel = kernel("plain", sums, {"x (N)", "out (1)"}, {field("chunk", &SumConfig::chunk, "summed")});
