@@ -102,18 +102,18 @@ StepRecord makeStepRecord(const AdamWSettings &settings, const AdamWStep &step);
 /// it.
 inline constexpr int64_t adamwUnit = 2048;
 
-/// Updates p, m and v in place as `record` says, and g if settings.zeroGrad. p, g, m, v (n), dense; record (stepFields)
-/// f32. m and v are f32; p and g are f32, bf16 or f16. settings.rounding is the rounding of a narrow p. The random bits
-/// of stochastic rounding depend on seed, step and element index, counted from settings.offset. Throws Error unless the
-/// offset is a multiple of adamwUnit. With `copy` (n), bf16 or f16, p is f32 and also written to `copy`, rounded to
-/// nearest.
+/// Updates p, m and v in place with the values of `record`; sets g to zero if settings.zeroGrad. p, g, m, v (n), dense;
+/// record (stepFields) f32. m and v are f32; p and g are f32, bf16 or f16. settings.rounding is the rounding of a
+/// narrow p. The random bits of stochastic rounding depend on seed, step and element index, counted from
+/// settings.offset. Throws Error unless the offset is a multiple of adamwUnit. With `copy` (n), bf16 or f16, p is f32
+/// and also written to `copy`, rounded to nearest.
 Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, const TensorRef &m, const TensorRef &v,
                const TensorRef &record, const AdamWSettings &settings, const std::optional<TensorRef> &copy = {},
                const std::optional<AdamWConfig> &config = {});
 
-/// Completes `record` (stepFields) f32 from the gradient g (n): norm = √Σ g² · unscale, factor = unscale · min(1, clip
-/// / norm), whether to apply the step, and the scale and good steps of the next one. The quotient clip / norm is an f32
-/// division, correctly rounded. Workspace: ⌈n / config.chunk⌉ f32.
+/// Completes `record` (stepFields) f32 from the gradient g (n). norm = √Σ g² · unscale, and factor = unscale · min(1,
+/// clip / norm). It also writes whether to apply the step, and the scale and good steps of the next one. The quotient
+/// clip / norm is an f32 division, correctly rounded. Workspace: ⌈n / config.chunk⌉ f32.
 Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record,
                   const std::optional<SquaresConfig> &config = {});
 

@@ -43,8 +43,7 @@ struct AttentionConfig {
   int group = 1;                          // query heads per key head (GQA)
   DropoutMode dropout = DropoutMode::off; // of the attention weights
 
-  /// Whether Tk = Tq, and there is no mask except a causal one, no dropout and no GQA. Other options need more
-  /// registers.
+  /// Whether Tk = Tq without GQA, dropout, or a mask other than a causal one. All these options need more registers.
   bool isPlain() const { return !unequalLengths && !hasBounds && !masked && group == 1 && dropout == DropoutMode::off; }
   /// Whether ranges, a mask, GQA or dropout need registers in every block.
   bool chooses() const { return hasBounds || masked || group > 1 || dropout == DropoutMode::random; }
@@ -80,8 +79,8 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
 AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t D, Type type = Type::f32,
                                       const std::optional<int64_t> &Tk = {});
 
-/// Number of split-KV parts; `heads` is the number of heads of all sequences together. It is above 1 if the queries are
-/// few compared with the keys, as in decoding, and the number of programs would be small.
+/// Number of split-KV parts; `heads` is the number of heads of all sequences together. It is above 1 if there are few
+/// queries compared with keys, as in decoding, and there would be few programs.
 int pickKvSplits(const Target &target, const AttentionConfig &config, int64_t heads, int64_t Tq, int64_t Tk);
 
 /// o and lse from q, k, v. `scale` is positive and multiplies the scores, usually 1 / √D. With config.kvSplits above 1

@@ -13,7 +13,7 @@
 //     dk_j, dv_j        (BN, D)    blocks of dK and dV           p, ds       (BM, BN)  blocks of P (P̃) and dS
 //
 // There are two plans. `attention_backward` has one program for each key head: it iterates over keys outside and over
-// queries inside, and adds to dQ block by block. On a GPU that would leave most SMs idle, so there are two launches:
+// queries inside, and adds to dQ block by block. On a GPU that would leave most SMs idle, so there are two launches.
 // `attention_backward_queries` computes delta and dQ by blocks of queries, `attention_backward_keys` dK and dV by
 // blocks of keys. Scores are then computed twice, and no two programs add to one element.
 

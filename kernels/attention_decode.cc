@@ -1,7 +1,7 @@
 // Attention of few queries over many keys, as in decoding. One query has one program for each head, which leaves most
 // of a GPU idle. So P programs share the keys of a block of queries (split-KV, as in flash-decoding), and a second
 // launch combines their results. With the option `decode` a single query is multiplied elementwise with keys and
-// values, because `dot` would compute a tile of queries of which one exists.
+// values. `dot` would compute a whole tile of queries.
 //
 // The combination is the online softmax of attention.cc once more, over the parts instead of the keys: with L_p and O_p
 // of part p,

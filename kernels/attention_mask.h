@@ -1,5 +1,5 @@
-// Attention masks as tiles: the mask of a block of scores, the range of keys that a block of queries sees, and dropout
-// of the weights. AttentionMask (attention.h) describes the masks on the host.
+// Computes attention masks as tiles: the mask of a block of scores, and the range of keys that a block of queries sees.
+// Also dropout of the weights. AttentionMask (attention.h) describes the masks on the host.
 //
 // `row` is the first query of a block of BM queries, `col` the first key of a block of BN keys. Fields of these structs
 // that the config does not use are unset, and their views are not read.

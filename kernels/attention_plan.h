@@ -1,4 +1,4 @@
-// Shared by the plans and registrations of flash and plain attention: extents, checks of operands, configs, the order
+// Functions that the plans and registrations of flash and plain attention share: checks of operands, configs, the order
 // of programs, and the texts of arguments and fields.
 
 #pragma once

@@ -12,8 +12,8 @@
 namespace kiln {
 
 namespace {
-/// Tiles on a CPU, in rows. With a larger tile, K and V are read less often; in the backward pass, which keeps a block
-/// of keys, Q and dO are read less often. The operands and results of a product should stay in L1. Measured by
+/// Tiles on a CPU, in rows. With a larger tile, K and V are read less often. The backward pass keeps a block of keys,
+/// so there Q and dO are read less often. The operands and results of a product should stay in L1. Measured by
 /// `kiln-bench attention`.
 struct CpuAttentionTiles {
   int64_t bm = 64, longBm = 128; // forward, up to and beyond `shortQueries`
@@ -27,7 +27,7 @@ struct CpuAttentionTiles {
 constexpr CpuAttentionTiles cpuTiling;
 
 /// Tiles on a GPU with tensor cores, in rows. A warp has 16 rows, those of an MMA, so that scores and probabilities
-/// stay in its registers; with 32 it multiplies each fragment of K and V twice. Measured by `kiln-bench ptxas` (no
+/// stay in its registers. With 32 rows it multiplies each fragment of K and V twice. Measured by `kiln-bench ptxas` (no
 /// spills) and `kiln-bench static` (instructions an iteration).
 struct GpuAttentionTiles {
   int bm = 128, bn = 64;
@@ -169,8 +169,8 @@ static AttentionConfig forwardTiles(const GpuFacts &gpu, int64_t Tq, int64_t Tk,
 }
 
 /// GPU, backward: blocks of 64 queries and 64 keys, 16 rows a warp. Scores and their gradients are left operands of the
-/// next products, and then stay in registers. With wider rows, registers do not suffice for keys, values and both of
-/// their gradients together with so many queries; the block then has fewer queries.
+/// next products, and then stay in registers. With wider rows, registers do not suffice for keys, values, both of their
+/// gradients and so many queries. The block then has fewer queries.
 static AttentionConfig backwardTiles(const GpuFacts &gpu, int64_t T, int64_t D, Type type) {
   AttentionConfig config;
   if (bytesOf(type) > 2 || D > 64) {

@@ -1,4 +1,4 @@
-// Softmax cross-entropy, alone or fused with its gradient, which overwrites the logits.
+// Softmax cross-entropy: the losses alone, or also their gradient, which overwrites the logits.
 //
 //     loss[n]      = log Σ_v exp(x[n, v]) − x[n, target]
 //     dlogits[n, v] = (softmax(x[n])[v] − [v = target]) · scale
@@ -45,10 +45,10 @@ extern const Kernel crossEntropyKernel, crossEntropyLossKernel;
 /// Default config for rows of this width, padding included.
 CrossEntropyConfig pickCrossEntropy(const Target &target, int64_t width, Type type);
 
-/// Writes the losses, and replaces the logits by their gradient times `scale` (1 / tokens for a mean), and times
-/// `lossScale` (1) f32 if it is given. The losses are not scaled. logits (N, Vpadded) f32, bf16 or f16, any row stride;
-/// targets (N) i32; losses (N) f32; V ≤ Vpadded real columns. A target outside [0, V) that is not `ignore` fails a
-/// check.
+/// Writes the losses, and replaces the logits by their gradient times `scale` (1 / tokens for a mean). The gradient is
+/// also multiplied by `lossScale` (1) f32 if it is given. The losses are not scaled. logits (N, Vpadded) f32, bf16 or
+/// f16, any row stride; targets (N) i32; losses (N) f32; V ≤ Vpadded real columns. A target outside [0, V) that is not
+/// `ignore` fails a check.
 Plan planCrossEntropy(const Target &target, const TensorRef &logits, const TensorRef &targets, const TensorRef &losses,
                       int64_t V, float scale, int64_t ignore = ignoreIndex,
                       const std::optional<TensorRef> &lossScale = {}, const CrossEntropyOptions &options = {},

@@ -16,8 +16,8 @@
 // A program has a few rows. Their tiles have exactly the width C and stay in the L1 cache or in registers between the
 // passes over a row. normalise() and rowGradient() are the algorithms. Their options follow as functions:
 // reciprocalDeviation() (ε outside the root, ε = 0), scaleAndShift() (affine) and correctForEpsOutside() (ε outside the
-// root, backward). The sums over rows use no atomics: each program of the backward pass writes one partial row, and a
-// second launch adds the partial rows in order.
+// root, backward). The sums over rows use no atomics. Each program of the backward pass writes one partial row, and a
+// second launch adds these in order.
 
 #include "kernels/layernorm.h"
 #include "kernels/blocks.h"
@@ -211,8 +211,8 @@ LayerNormConfig pickLayerNorm(const Target &target, int64_t C, Type type) {
 }
 
 /// On a GPU, there is one program for each CTA that all SMs hold at a time. A tile has one row for each of the four
-/// warps. Wider rows use tiles of two rows or of one, shared by the warps, because a lane holds four values for each
-/// element of a row.
+/// warps. Wider rows use tiles of two rows or of one, which the warps share: a lane holds four values for each element
+/// of a row.
 LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, int64_t C, Type type) {
   N = target.bucket(N);
   return target.visit(

@@ -68,8 +68,8 @@ static Tile skinnyProduct(View A, View B, Tile m, Tile n, const MatmulConfig &cf
 }
 
 /// Calls `compute` with the first row and column of each tile of C that this program computes. Tiles are in grouped
-/// order (GROUP_M in Triton's matmul tutorial): a band has a few row tiles, and the tiles of a band are numbered column
-/// by column. So concurrent programs share few rows of A and few columns of B, which stay in a GPU's L2 cache.
+/// order (GROUP_M in Triton's matmul tutorial). A band has a few row tiles, and its tiles are numbered column by
+/// column. So concurrent programs share few rows of A and few columns of B, which stay in a GPU's L2 cache.
 ///
 /// Without `groupM`, a program computes one tile. The grid is (row tiles of a band, column tiles, bands). A band has at
 /// most maxRows row tiles, and a grid at most maxBands bands. With these limits the compiler can prove that no

@@ -120,9 +120,9 @@ struct WeightGradient {
 };
 
 /// Gradients of several weights, `+=` with `accumulate`; none is an operand of another. On a CPU each has a launch. On
-/// a GPU all with equal K and types share one launch (grouped GEMM), because more tiles fill the GPU better. If tiles
-/// are few and K is long, split-K writes partial sums, and further launches add them in order. Workspace: splits · (M +
-/// 1) · N f32 for each weight with split-K.
+/// a GPU, those with equal K and types share one launch (grouped GEMM), because more tiles fill the GPU better. If
+/// tiles are few and K is long, split-K writes partial sums, and further launches add them in order. Workspace: splits
+/// · (M + 1) · N f32 for each weight with split-K.
 Plan planWeightGradients(const Target &target, const std::vector<WeightGradient> &all, bool accumulate = false,
                          const std::optional<MatmulConfig> &config = {});
 /// The gradient of one weight, as above.

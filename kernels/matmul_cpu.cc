@@ -1,8 +1,8 @@
 // Tile sizes of matrix products for a CPU: the fastest ones of a cost model, and rules for few rows of A.
 //
-// The model counts the cycles of a core for a tile: multiply-adds, fetching and packing of both operands, and reading
-// and writing accumulators in each step of BK. Only BK, which is equal for all candidates, decides the order of a sum,
-// so the choice never changes a result.
+// The model counts the cycles of a core for a tile. They are those of multiply-adds, of fetching and packing both
+// operands, and of reading and writing accumulators in each step of BK. Only BK, which is equal for all candidates,
+// decides the order of a sum, so the choice never changes a result.
 //
 // The constants are in structs, each with its unit. The rates are estimates: they rank tiles of one product, and are
 // no predictions. `kiln-bench matmul` compares the chosen tiles with oneDNN, and `kiln-bench token` measures those of
@@ -111,7 +111,7 @@ static void pickSkinny(const CpuFacts &cpu, int64_t M, int64_t N, MatmulConfig &
 }
 
 /// The fastest tile of the model among those whose A and accumulators fit L2. Wide tiles are faster if the packing of A
-/// is costly, because it is read by columns or widened, or if they cover N, so that A is read once.
+/// is costly, because A is read by columns or widened. They are also faster if they cover N, so that A is read once.
 static void pickByModel(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Type type, bool usesAmx,
                         MatmulConfig &config) {
   const CpuRates rates = cpuRates(cpu, type);

@@ -251,8 +251,8 @@ bool prefersPersistent(const GpuFacts &gpu, const MatmulConfig &config, Type typ
          std::min(shape.bm, shape.bn) * bytesOf(stored) <= slots * config.bk * size;
 }
 
-/// To hide the latency of memory, an SM should have about 16 KB of B in flight. A program of 8 warps has up to eight
-/// loads of 16 bytes a thread in flight, so half as many programs as SMs are enough. Each program reads a piece of B's
+/// To hide the latency of memory, an SM should have about 16 KB of B in flight. A thread has up to eight loads of 16
+/// bytes in flight. So half as many programs, of 8 warps each, as SMs are enough. Each program reads a piece of B's
 /// rows, from a cache line down to a sector: the longest that gives that many programs. If B is transposed, a warp has
 /// a row of it, or two, and adds the sums of its lanes without other warps.
 void pickFewRows(const GpuFacts &gpu, const Product &e, MatmulConfig &config) {

@@ -21,8 +21,8 @@ struct Product {
 /// Sets the tile for a CPU. config.ta and config.tb say which operands are transposed.
 void pickCpuTile(const CpuFacts &cpu, const Product &product, MatmulConfig &config);
 
-/// Whether persistent programs should be faster for `tiles` tiles of a product of `type`, whose results are `stored`:
-/// if a program has an SM for itself, the loads of the next tile overlap with the epilogue of this one. The results
+/// Whether persistent programs should be faster for `tiles` tiles of a product of `type` with results of type `stored`.
+/// If a program has an SM for itself, the loads of the next tile overlap with the epilogue of this one. The results
 /// pass through slots of the pipeline that these loads leave empty.
 bool prefersPersistent(const GpuFacts &gpu, const MatmulConfig &config, Type type, Type stored, int64_t tiles);
 

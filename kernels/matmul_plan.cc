@@ -1,6 +1,6 @@
 // Plans of the matrix products: checks of shapes and types, the config of a problem, and the launches. matmul_cpu.cc
 // and matmul_gpu.cc choose tile sizes. Split-K: if a weight gradient has too few tiles for the machine, several
-// programs share the K of one, and a second launch adds their sums in order.
+// programs share the K of a tile. A second launch adds their sums in order.
 
 #include "kernels/matmul_pick.h"
 #include "kernels/operands.h"
@@ -106,9 +106,8 @@ static Plan planTiles(const Kernel &kernel, Extents e, const MatmulConfig &confi
                               2.0 * static_cast<double>(e.M) * static_cast<double>(e.N) * static_cast<double>(e.K))}};
 }
 
-/// Row tiles of a band. The CTAs that a GPU runs at the same time read the rows of A of a band, and as many columns of
-/// B as they reach. That is the fewest bytes if both are about equal. The height of a band divides the number of row
-/// tiles.
+/// Row tiles of a band. Concurrent CTAs of a GPU read the rows of A of a band, and as many columns of B as they reach.
+/// That is the fewest bytes if both are about equal. The height of a band divides the number of row tiles.
 static int64_t bandHeight(const GpuFacts &gpu, const MatmulConfig &config, int64_t rows) {
   const double wave = gpu.sms * (config.warps <= planLimits.smallWarps ? planLimits.smallCtas : 1); // CTAs at a time
   const double wanted = std::sqrt(wave * config.bn / config.bm);
@@ -123,7 +122,7 @@ static int64_t bandHeight(const GpuFacts &gpu, const MatmulConfig &config, int64
 
 /// One launch over the tiles of `c`, in bands of row tiles on a GPU. Programs are persistent if the config says so, or
 /// if that is faster and `mayPersist`. It must be false if the config is the caller's. It must also be false if the
-/// kernel reads an (M, N) matrix or writes a wider one, because results pass through shared memory in c's type.
+/// kernel reads an (M, N) matrix or writes a wider one: results pass through shared memory in c's type.
 static Plan planTiles(const Target &target, const Kernel &kernel, Extents e, MatmulConfig config, const TensorRef &c,
                       bool mayPersist, std::vector<Arg> args) {
   Grid grid = programs(cdiv(e.M, config.bm), cdiv(e.N, config.bn));

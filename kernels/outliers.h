@@ -11,8 +11,8 @@
 
 namespace kiln {
 
-/// Length of the window, and the shape of its tensor: a row of losses, a row of norms, and in [2, 0] the number of
-/// values so far. After 128 values that counter is 128 plus the next index. All zeros is an empty window.
+/// Length of the window, and the shape of its tensor. It has a row of losses, a row of norms, and in [2, 0] the number
+/// of values so far. After 128 values that counter is 128 plus the next index. All zeros is an empty window.
 inline constexpr int64_t outlierWindow = 128;
 inline const Shape outlierWindowShape = {3, outlierWindow};
 

@@ -17,7 +17,7 @@ Tile roundStochastically(Tile x, Type type, Tile uniform) {
   Tile nearest = cast(x, type), near = cast(nearest, f32);
   Tile rest = x - near;
 
-  // 2. The neighbour on the other side of x. With precision p its distance is between 2⁻ᵖ and 2¹⁻ᵖ times |near|, or
+  // 2. The neighbour on the other side of x. With precision p its distance is between 2⁻ᵖ and 2¹⁻ᵖ times |near|. It is
   //    half of that if near is a power of two and the neighbour is below. 1.25 · 2⁻ᵖ · |near| is always between 0.5 and
   //    1.5 times the distance, so the sum rounds to the neighbour.
   Tile reach = max(abs(near) * (1.25 * spacing.half), spacing.smallest);
