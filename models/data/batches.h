@@ -55,9 +55,9 @@ private:
 /// Sequences of `context` tokens, each with the tokens that follow.
 struct Batch {
   std::vector<int32_t> tokens, targets; // (sequences, context)
-  // Of packed documents (models/data/documents.h): positions in the document (sequences, context); and for each
-  // position the range of positions that it sees, and the range that sees it, as [begin, end) (sequences, context, 2).
-  // Neither number ever decreases.
+  // Of packed documents (models/data/documents.h): positions in the document (sequences, context). For each position,
+  // the range of positions that it sees, and the range that sees it, as [begin, end) (sequences, context, 2). Neither
+  // number ever decreases.
   std::vector<int32_t> positions = {}, ranges = {}, queryRanges = {};
 };
 

@@ -34,8 +34,8 @@ std::vector<DocumentPlace> locateDocuments(const TokenStream &stream, const Docu
                                            const std::string &where, const std::string &index, uint64_t hash);
 
 //===-- Rows of documents ---------------------------------------------------------------------------------------===//
-// Documents of a token stream as rows of batches: one in each row, padded, or several packed into a row, each with the
-// range of positions that its tokens see (varlen). No document sees another.
+// Arranges the documents of a token stream as rows of batches. A row has one document, padded, or several packed ones,
+// with the range of positions that each token sees (varlen). No document sees another.
 
 /// How documents share rows.
 struct Packing {
@@ -46,7 +46,7 @@ struct Packing {
 };
 
 /// The rows, each once, in a fixed order. A document that does not fit the rest of a row is cut and continues in the
-/// next row, so every target is in one row.
+/// next row. So every target is in one row.
 class Documents {
 public:
   Documents(std::shared_ptr<const TokenStream> stream, const std::vector<DocumentPlace> &places, int64_t context,

@@ -11,9 +11,9 @@ namespace kiln {
 /// A folder that only this process writes to while the object lives. Readers need no lock.
 class FolderLock {
 public:
-  /// Creates `folder` with its parents if needed, and takes its lock. Throws Error: (user) if another process holds it,
-  /// which is named, or if the path cannot be a folder; (device) if there can be no lock file. On a file system without
-  /// locks it warns and continues without one.
+  /// Creates `folder` with its parents if needed, and takes its lock. Throws Error (user), which names the process, if
+  /// another one holds the lock, and if the path cannot be a folder. Throws Error (device) if there can be no lock
+  /// file. On a file system without locks it warns and continues without one.
   explicit FolderLock(const std::string &folder);
   /// Releases the lock. A folder that was created for it and is empty is removed.
   ~FolderLock();

@@ -1,5 +1,5 @@
-// JSON files with a known set of fields. For a missing field or one of another kind the error names the file, the
-// field, the expected and the actual value; messages of the JSON library never reach a user. Size and nesting are
+// JSON files with a known set of fields. For a missing field or one of another kind, the error names the file, the
+// field, the expected and the actual value. Messages of the JSON library never reach a user. Size and nesting are
 // bounded during reading, so no file exhausts the program's memory or stack.
 
 #pragma once

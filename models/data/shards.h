@@ -1,6 +1,6 @@
 // Token files in llm.c's format: 256 numbers of 32 bits (20240520, 1, number of tokens), then the tokens in 16 bits
-// each; or 20240801, 7 and tokens in 32 bits, for larger vocabularies. Several files, in the order of their names, form
-// one stream.
+// each. For larger vocabularies the numbers are 20240801 and 7, and tokens have 32 bits. Several files, in the order of
+// their names, form one stream.
 
 #pragma once
 

@@ -46,8 +46,8 @@ struct Gpt2Config {
   bool operator==(const Gpt2Config &) const = default;
 };
 
-/// Throws Error unless every size is positive, the heads divide the width, and epsilon is in (0, 1], or 0 for a form
-/// that Hugging Face does not have.
+/// Throws Error unless every size is positive, the heads divide the width, and epsilon is in (0, 1]. For a form that
+/// Hugging Face does not have, epsilon may be 0.
 void verify(const Gpt2Config &config);
 /// Throws Error unless the vocabulary is the 256 bytes. Text without a tokenizer needs that.
 void verifyBytes(const Gpt2Config &config);
@@ -56,8 +56,9 @@ std::string textOf(const Gpt2Config &config);
 
 /// Number of parameters, embeddings included.
 int64_t parameterCount(const Gpt2Config &config);
-/// Floating-point operations of one training step on `batch` sequences: 6 a parameter and token in matrix products (the
-/// head included, the embeddings not) and the causal half of attention's products, forward and backward.
+/// Floating-point operations of one training step on `batch` sequences. They are 6 per parameter and token in matrix
+/// products, with the head and without the embeddings. The causal half of attention's products is added, forward and
+/// backward.
 double flopsOfStep(const Gpt2Config &config, int64_t sequences, int64_t length, double attentionShare = 1);
 inline double flopsOfStep(const Gpt2Config &config, int64_t sequences) {
   return flopsOfStep(config, sequences, config.context);
@@ -67,8 +68,9 @@ inline double flopsOfStep(const Gpt2Config &config, int64_t sequences) {
 // config.json, the file next to a model's weights that describes the model, as in Hugging Face's library.
 
 /// The config.json of a model with weights of type `saved`. Hugging Face's library would compute some models
-/// differently: a variant, a model of plain dropout, which scales in evaluation, and a model with more parameters
-/// (`hasMore`), which it would ignore. These have a model_type of their own, which that library refuses.
+/// differently: a variant, and a model of plain dropout, which scales in evaluation. It would ignore the additional
+/// parameters of a model with more of them (`hasMore`). These have a model_type of their own, which that library
+/// refuses.
 nlohmann::ordered_json configJson(const Gpt2Config &config, Type saved = f32, bool hasMore = false);
 
 /// Reads the model of config.json in `folder`, a checkpoint or a Hugging Face model. Throws Error that names the field
@@ -86,9 +88,9 @@ struct NamedGpt2 {
   Gpt2Config config;
   TrainSettings settings;
 };
-/// The preset `nano`; `d2` … `d48` by depth (d12, d24, d36 and d48 are OpenAI's four sizes); `llmc-124m`, d12 with
-/// llm.c's settings; `annotated`, `mlp-first` and their `-small` forms, GPT-2 variants. Throws Error with all names for
-/// another one.
+/// The presets: `nano`; `d2` … `d48` by depth (d12, d24, d36 and d48 are OpenAI's four sizes). `llmc-124m` is d12 with
+/// llm.c's settings. `annotated`, `mlp-first` and their `-small` forms are GPT-2 variants. Throws Error with all names
+/// for another one.
 NamedGpt2 gpt2Named(const std::string &name);
 /// The name of the preset among nano … d48 with the nearest number of parameters, by ratio.
 std::string nearestGpt2(const Gpt2Config &config);

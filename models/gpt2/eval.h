@@ -24,8 +24,8 @@ struct HellaSwagTask {
   int right = 0; // from 0
 };
 
-/// Reads tasks of six lines (the context, the number of the right ending, four endings), or one line of JSON each
-/// (.jsonl: ctx, label, endings), either compressed (.gz, .bz2). Throws Error for a file of another form.
+/// Reads tasks. A task is six lines (the context, the number of the right ending, four endings), or a line of JSON
+/// (.jsonl: ctx, label, endings). Files may be compressed (.gz, .bz2). Throws Error for a file of another form.
 std::vector<HellaSwagTask> readHellaSwag(const std::string &path);
 
 //===-- Losses --------------------------------------------------------------------------------------------------===//

@@ -62,13 +62,13 @@ namespace kiln {
 //===-- Files ---------------------------------------------------------------------------------------------------===//
 // llm.c's files. Each begins with a header of 256 numbers of 32 bits.
 //
-// A model (20240326; version 3: f32, 5: bf16) has in its header context, vocabulary, layers, heads, width, and the rows
-// of its token table, which is padded with zeros to a multiple of 128. The weights follow, kind by kind in the order of
-// the network, each kind for all layers, matrices as (out, in).
+// The header of a model (20240326; version 3: f32, 5: bf16) has context, vocabulary, layers, heads, width, and the rows
+// of its token table. That table is padded with zeros to a multiple of 128 rows. The weights follow, kind by kind in
+// the order of the network, each kind for all layers, matrices as (out, in).
 //
-// A state (20240527, version 1) has in its header the number of processes, the rank, whether there are master weights,
-// and in the 11th number the steps. AdamW's first moments, second moments and the master weights follow, as f32 in the
-// layout of the weights.
+// The header of a state (20240527, version 1) has the number of processes, the rank, and whether there are master
+// weights. The steps are in the 11th number. AdamW's first moments, second moments and the master weights follow, as
+// f32 in the layout of the weights.
 //
 // A debug state (20240327, version 2) has in its header the number of sequences and their length. Tokens and targets
 // (i32), logits of every position, the mean loss and its gradient follow, as f32.

@@ -123,8 +123,8 @@ TrainSettings Beginning::settings() const {
   return chooseSettings(named);
 }
 
-/// Whether the run fine-tunes trained weights by defaults as in nanoGPT's examples: --init names a folder, and --model
-/// names no preset, whose settings would apply instead.
+/// Whether the run fine-tunes trained weights, with defaults as in nanoGPT's examples. It does if --init names a folder
+/// and --model names no preset, whose settings would apply instead.
 bool Beginning::isFineTuning() const { return source && source->folder && !options.model.model; }
 
 /// Whether to use the dropout of the model's config.json: yes, unless a flag sets dropout.

@@ -1,6 +1,6 @@
 // Memory for activations, planned before anything runs. Building a model's plans takes and releases buffers in the
-// order of the step. A first build measures the lifetime of each buffer, and so gives each one its offset in a common
-// block of memory. A second build, with that plan and real memory, gets the addresses.
+// order of the step. A first build records the lifetime of each buffer, from which its offset in a common block of
+// memory follows. A second build, with these offsets and real memory, gets the addresses.
 
 #pragma once
 

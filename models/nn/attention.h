@@ -1,6 +1,6 @@
 // Multi-head attention: the projections to queries, keys and values, attention (flash or plain), and the output
 // projection, which adds the residual. Self-attention is causal, or sees the build's ranges. A decoder's
-// cross-attention has its keys and values from the encoder's output, all of whose positions it sees.
+// cross-attention computes its keys and values from the encoder's output and sees all its positions.
 
 #pragma once
 
@@ -46,8 +46,8 @@ inline TensorRef repeatedRanges(TensorRef ranges, int64_t time) {
 
 class Attention {
 public:
-  /// In a model of sequences of at most `context` positions. Self-attention has projections (C → 3C) and (C → C),
-  /// cross-attention (C → C), (C → 2C) of the encoder's output, and (C → C).
+  /// For sequences of at most `context` positions. Self-attention has projections (C → 3C) and (C → C). Cross-attention
+  /// has (C → C), (C → 2C) of the encoder's output, and (C → C).
   Attention(ParameterList &list, const AttentionNames &names, int64_t width, const AttentionOptions &options,
             const Inits &inits, const DropoutOptions &dropout, int64_t context, bool isCross = false);
 

@@ -1,6 +1,6 @@
 // A transformer block: attention and an MLP, each with a residual connection. Norms come before each layer (pre-norm),
-// x + layer(norm(x)), or after the sum (post-norm), norm(x + layer(x)). A decoder block with cross-attention has it as
-// a third layer, after self-attention.
+// x + layer(norm(x)), or after the sum (post-norm), norm(x + layer(x)). In a decoder block, cross-attention is a third
+// layer, after self-attention.
 
 #pragma once
 
@@ -34,7 +34,7 @@ struct BlockNames {
 
 class Block {
 public:
-  /// In a model of sequences of at most `context` positions.
+  /// For sequences of at most `context` positions.
   Block(ParameterList &list, const BlockNames &names, int64_t width, const BlockOptions &options, const Inits &inits,
         const DropoutOptions &dropout, int64_t context);
 

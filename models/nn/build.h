@@ -70,8 +70,8 @@ struct Build {
   Type type;                 // of activations
   bool accumulate = false;   // adds parameter gradients to their buffer (gradient accumulation)
   TensorRef lossWeight = {}; // (1) f32, multiplies the sum of the losses before the backward pass
-  /// Dropout sites, (sites, siteNumbers) i64: the key of a site, the index of the first sequence, and padding to a line
-  /// of memory, so that all sites have equal alignment and one kernel serves them. None in evaluation.
+  /// Dropout sites, (sites, siteNumbers) i64: the key of a site, and the index of the first sequence. A row is padded
+  /// to a cache line, so that all sites have equal alignment and one kernel serves them. None in evaluation.
   std::optional<TensorRef> sites = {};
   static constexpr int64_t siteNumbers = 8;
   int64_t time = 1; // positions of a sequence, for the numbering of dropout

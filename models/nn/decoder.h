@@ -114,8 +114,8 @@ public:
   /// The last block's output (N, width), taken from the arena, for whole sequences of `time` positions. `inputs` has
   /// the tokens (N), and positions and ranges if the batch gives them.
   TensorRef hidden(Build &build, const Embedding::Inputs &inputs, int64_t rows, int64_t time) const;
-  /// hidden() for new positions of B sequences (incremental decoding): `tokens` and `positions` (B · n) i32, where −1
-  /// adds nothing, and a KV cache for each block. Blocks with cross-attention also take their keys and values of the
+  /// hidden() for new positions of B sequences (incremental decoding), with a KV cache for each block. `tokens` and
+  /// `positions` are (B · n) i32; −1 adds nothing. Blocks with cross-attention also take their keys and values of the
   /// encoder memory.
   TensorRef extend(Build &build, const TensorRef &tokens, const TensorRef &positions,
                    const std::vector<KvCache> &caches, const std::vector<CrossKvCache> &crossCaches = {}) const;

@@ -1,6 +1,6 @@
-// Activation checkpointing: which activations the backward pass recomputes instead of saving. It trades time for memory
-// and gives equal bits, since the launches are those of the forward pass. Chen et al., "Training deep nets with
-// sublinear memory cost", 2016.
+// Activation checkpointing: selects the activations that the backward pass recomputes instead of saving them. It trades
+// time for memory. Results are equal to the bit, because the launches are those of the forward pass. Chen et al.,
+// "Training deep nets with sublinear memory cost", 2016.
 
 #pragma once
 
@@ -22,8 +22,8 @@ enum class Site {
 inline constexpr std::array<const char *, 6> siteNames = {"norms", "activation", "qkv", "attention", "middle", "mlp"};
 
 struct Recompute {
-  /// For each group, the number of blocks that recompute it: the first ones, which the backward pass needs last, when
-  /// the memory of the others is free.
+  /// For each group, the number of blocks that recompute it. These are the first blocks. The backward pass needs them
+  /// last, when the memory of the others is free.
   std::array<int64_t, siteNames.size()> blocks = {};
 
   bool makes(Site site, int64_t block) const { return block < blocks.at(static_cast<size_t>(site)); }

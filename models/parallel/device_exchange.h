@@ -48,8 +48,8 @@ inline constexpr std::chrono::milliseconds longestWait = std::chrono::minutes(10
 /// reason on standard error. Pieces are sent unchanged, without any reduction on the way, so sums are bit-equal to
 /// those of any other exchange. All ranks call it and its functions. Both arguments must outlive it.
 ///
-/// A failed exchange, or one in which a rank takes no part for `limit`, is an Error (device) of finish(), which ends
-/// this rank's use of NCCL. Throws Error (device) if NCCL does not start, is too old, or has another number of ranks.
+/// If an exchange fails, or a rank takes no part in it for `limit`, finish() throws Error (device) and ends this rank's
+/// use of NCCL. Throws Error (device) if NCCL does not start, is too old, or has another number of ranks.
 std::unique_ptr<DeviceExchange> ncclExchange(Device &device, Collective &ranks,
                                              std::chrono::milliseconds limit = longestWait);
 

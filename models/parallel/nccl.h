@@ -22,8 +22,8 @@ enum class Result : int { success = 0, inProgress = 7 };
 /// ncclDataType_t; data is moved as bytes.
 enum class DataType : int { bytes = 0 };
 
-/// The oldest version that Kiln accepts, 2.7.0, the first with ncclSend, in ncclGetVersion's coding: thousands and
-/// hundreds up to 2.8, ten thousands and hundreds from 2.9 on.
+/// The oldest version that Kiln accepts: 2.7.0, the first with ncclSend. It is in ncclGetVersion's coding: thousands
+/// and hundreds up to 2.8, ten thousands and hundreds from 2.9 on.
 inline constexpr int oldestVersion = 2700;
 /// The text `2.7.0` for such a code.
 std::string versionText(int code);

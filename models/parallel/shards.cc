@@ -36,8 +36,8 @@ ExchangePlan exchangePlan(const Shards &shards, int64_t weightBytes) {
   if (shards.ranks == 1)
     return {};
   const int64_t sent = shards.own() * (shards.ranks - 1);
-  // Two rounds for each bucket; the sums of the norm; and the loss, the stop flag before and after a step, and whether
-  // the step was recorded.
+  // Two rounds for each bucket, and the sums of the norm. Then the loss, the stop flag before and after a step, and
+  // whether the step was recorded.
   return {sent * bytesOf(f32), sent * weightBytes, 2 * shards.buckets() + 5};
 }
 

@@ -45,8 +45,8 @@ struct Shards {
   Piece whole(int64_t b) const;
   Piece piece(int64_t b, int64_t rank) const;
 
-  /// Calls `each(begin, local, count)` for every part of the elements [begin, begin + number) that `rank` has: its
-  /// offset in the flat buffer, its offset in the rank's memory, and its length.
+  /// Calls `each(begin, local, count)` for every part of the elements [begin, begin + number) that `rank` has. The
+  /// arguments are the part's offset in the flat buffer, its offset in the rank's memory, and its length.
   template <class Each> void parts(int64_t rank, int64_t begin, int64_t number, Each each) const {
     for (int64_t b = number > 0 ? begin / bucket : 0; number > 0 && b < buckets(); ++b) {
       const Piece p = piece(b, rank);

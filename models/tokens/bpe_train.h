@@ -41,7 +41,7 @@ private:
 };
 
 //===-- Training ------------------------------------------------------------------------------------------------===//
-// BPE training as in Sennrich, Haddow & Birch, with the choices of Hugging Face's `tokenizers`: of pairs with equal
+// BPE training as in Sennrich, Haddow & Birch, with the choices of Hugging Face's `tokenizers`. Of pairs with equal
 // counts, the one of smaller tokens is merged first.
 
 struct BpeSettings {

@@ -17,8 +17,8 @@
 namespace kiln {
 
 //===-- Words ---------------------------------------------------------------------------------------------------===//
-// Lower case by utf8proc, except two special cases: İ, which becomes two characters, and Σ, which becomes ς at the end
-// of a word (Unicode 14, section 3.13).
+// Lower case by utf8proc, except two special cases (Unicode 14, section 3.13): İ becomes two characters, and Σ becomes
+// ς at the end of a word.
 
 static constexpr int32_t dottedI = 0x130, sigma = 0x3a3, replacement = 0xfffd;
 static constexpr std::string_view sigmaText = "\u03a3";
@@ -35,8 +35,8 @@ static void append(std::string &word, int32_t c) {
   word.append(reinterpret_cast<const char *>(bytes), utf8proc_encode_char(c, bytes));
 }
 
-/// Converts each Σ of the word to lower case: ς after a cased letter and not before one, ignoring case-ignorable
-/// characters such as marks; otherwise σ.
+/// Converts each Σ of the word to lower case. It becomes ς after a cased letter and not before one; case-ignorable
+/// characters such as marks do not count. Otherwise it becomes σ.
 static std::string withSigmas(const std::string &word) {
   static const Splitter behindLetter(R"((?=\p{Cased})\P{Case_Ignorable}\p{Case_Ignorable}*+\z)"),
       beforeLetter(R"(\A\p{Case_Ignorable}*+\p{Cased})");

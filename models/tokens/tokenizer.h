@@ -1,5 +1,5 @@
-// Text to tokens and back, by byte-level BPE as in GPT-2 (Sennrich, Haddow & Birch 2016, on bytes), which is lossless
-// for any bytes; by BPE on the characters of lower-case words; or by whole words.
+// Converts text to tokens and back. There are three styles: byte-level BPE as in GPT-2 (Sennrich, Haddow & Birch 2016,
+// on bytes), which is lossless for any bytes; BPE on the characters of lower-case words; whole words.
 //
 //     const Tokenizer tokenizer(readVocabulary("gpt2-folder"));
 //     const std::vector<int32_t> ids = tokenizer.encode("To be, or not");

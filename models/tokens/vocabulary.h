@@ -1,5 +1,5 @@
 // The data of a tokenizer, as in its files: the bytes of every token, the merges by rank, and the expression that cuts
-// a text into pieces, each tokenized separately.
+// a text into pieces. Each piece is tokenized separately.
 
 #pragma once
 
@@ -41,8 +41,8 @@ struct Vocabulary {
 
 /// The token of each byte. Throws Error if one is missing.
 std::vector<int32_t> byteTokens(const Vocabulary &vocabulary);
-/// Throws Error unless merges join tokens into their concatenation, specials are tokens, and any text can be encoded:
-/// with a token for every byte, or <unk> for words.
+/// Throws Error unless merges join tokens into their concatenation, and specials are tokens. Throws Error unless any
+/// text can be encoded: with a token for every byte, or <unk> for words.
 void verify(const Vocabulary &vocabulary);
 /// The special token for unknown words and characters.
 inline constexpr const char *unknownToken = "<unk>";

@@ -256,8 +256,8 @@ static void removeLeftovers(const std::string &folder) {
     fs::remove_all(path, ignored);
 }
 
-/// Renames the checkpoint written at `aside`. If one of that name exists (a run was resumed from an earlier step), the
-/// two are exchanged atomically, so that links to it are never dangling.
+/// Renames the checkpoint written at `aside`. If one of that name exists, because a run was resumed from an earlier
+/// step, the two are exchanged atomically. So links to it are never dangling.
 static void install(const std::string &aside, const std::string &path) {
   std::error_code error;
   if (!fs::exists(path))

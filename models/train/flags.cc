@@ -161,8 +161,8 @@ static const std::pair<const char *, const char *> namesElsewhere[] = {
     {"xl", "d48"},
 };
 
-/// The end of an error about an unknown `word`: the name here of another trainer's flag or of a former name, or the
-/// nearest of `known`; empty without one.
+/// The end of an error about an unknown `word`. It has Kiln's name for a flag of another trainer or for a former name,
+/// or the nearest of `known`. Empty without one.
 static std::string hintFor(std::string word, const std::vector<std::string> &known) {
   std::replace(word.begin(), word.end(), '_', '-');
   for (const auto &[elsewhere, here] : namesElsewhere)

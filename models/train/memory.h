@@ -67,8 +67,7 @@ struct MemoryCandidate {
 };
 
 /// The candidates of a model. Groups of saved activations are ordered by their cost for the memory they save. They are
-/// recomputed one after the other, each in one more block at a step; and each step is combined with 1, 2, 4 … loss
-/// chunks.
+/// recomputed one after the other, each in one more block at a step. Each step is combined with 1, 2, 4 … loss chunks.
 class MemoryPlanner {
 public:
   /// For training with micro-batches of one shape, on one of several ranks. All arguments must outlive it.

@@ -70,8 +70,8 @@ static bool isCopyOf(const fs::path &path, const fs::path &original) {
          });
 }
 
-/// Whether `path` is a copy of a link's target, as after copying a run's folder with links followed: the same bytes as
-/// a checkpoint next to it. False if it cannot be read or is removed meanwhile.
+/// Whether `path` is a copy of a link's target, with the bytes of a file of a checkpoint next to it. Copying a run's
+/// folder with links followed makes such copies. False if it cannot be read or is removed meanwhile.
 static bool isCopy(const fs::path &path) try {
   const fs::path part = path.filename() == newest ? fs::path() : path.filename();
   const fs::file_type kind = fileType(path);

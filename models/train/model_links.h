@@ -34,7 +34,7 @@ void unlinkBest(const std::string &folder);
 void unlinkModel(const std::string &folder);
 
 /// Throws Error if `folder` holds a model that no run wrote: a weight file or config.json that is neither a link nor a
-/// copy of a checkpoint's; (device) if that cannot be determined.
+/// copy of a checkpoint's. Throws Error (device) if that cannot be determined.
 void verifyNoOtherModel(const std::string &folder);
 
 } // namespace kiln

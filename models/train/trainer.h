@@ -1,5 +1,5 @@
-// A model in training on a device: its flat buffers, its activation arena, and the plans of a step, prepared once and
-// then run every step without any lookup.
+// A model in training on a device: its flat buffers, its activation arena, and the plans of a step. The plans are
+// prepared once and run every step without any lookup.
 
 #pragma once
 

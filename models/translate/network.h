@@ -12,8 +12,8 @@ namespace kiln {
 
 //===-- Config --------------------------------------------------------------------------------------------------===//
 
-/// Initialisation: normal with deviation 0.02; as in PyTorch, linear weights and biases uniform within ±1/√in and
-/// tables of deviation 1; or so with attention by Xavier, and tables of deviation 1/√width.
+/// Initialisation. Normal with deviation 0.02; or as in PyTorch, linear weights and biases uniform within ±1/√in and
+/// tables of deviation 1; or as in PyTorch, except attention by Xavier and tables of deviation 1/√width.
 enum class TranslationStart { normal, pytorch, xavier };
 
 /// Variants of translation models.
@@ -48,7 +48,7 @@ void verify(const TranslationConfig &config);
 /// `3 and 3 layers, 8 heads, width 256, inner 1024, context 128, vocabularies 8000 and 8000`.
 std::string textOf(const TranslationConfig &config);
 /// Floating-point operations of a training step: 6 per parameter and token in GEMMs (with the head, without tables),
-/// and those of attention; the decoder's self-attention counts the causal half.
+/// and those of attention. The decoder's self-attention counts the causal half.
 double flopsOfStep(const TranslationConfig &config, int64_t sequences, int64_t source, int64_t target);
 
 /// The model's config.json, and back. Throws Error for a missing or unsuitable field.
