@@ -19,7 +19,7 @@ namespace kiln::tools {
 inline constexpr int64_t mostInputBytes = int64_t{64} << 20;
 
 /// The content of a file, or of standard input for `-`. Throws Error (device) if it cannot be read, for example a pipe
-/// without a writer, and Error (user) if it is larger than `most` bytes, for example an endless file.
+/// without a writer. Throws Error (user) if it is larger than `most` bytes, for example an endless file.
 std::string readInput(const std::string &path, int64_t most = mostInputBytes);
 
 /// Throws Error (device) unless there is a regular file at `path` of at most `most` bytes, for another program to read.

@@ -39,8 +39,8 @@ int registersOf(const Assembly &kernel);
 int spillBytesOf(const Assembly &kernel);
 /// Whether ptxas reports a warning or an error.
 bool hasWarning(const Assembly &kernel);
-/// The problem of a kernel, empty if there is none: a warning, a spill, or an operation without a rounding mode in PTX,
-/// which ptxas may fuse with another one.
+/// The problem of a kernel, empty if there is none. It is a warning, a spill, or an operation without a rounding mode
+/// in PTX, which ptxas may fuse with another one.
 std::string findProblem(const Assembly &kernel);
 
 // --- Machine code (sass.cc) -----------------------------------------------------------------------------------------

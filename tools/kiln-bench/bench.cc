@@ -22,8 +22,8 @@ namespace kiln::bench {
 
 // --- Times ----------------------------------------------------------------------------------------------------------
 
-/// The pause after a contender whose threads spin for more work: libgomp's, used by oneDNN, spin for about ten
-/// milliseconds, which must not disturb the next one.
+/// The pause after a contender whose threads spin for more work. Those of libgomp, which oneDNN uses, spin for about
+/// ten milliseconds and would disturb the next contender.
 static constexpr std::chrono::milliseconds rest(20);
 
 static double secondsOf(const Contender &contender, int64_t calls, const std::function<void()> &finish) {

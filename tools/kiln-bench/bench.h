@@ -67,7 +67,7 @@ public:
   /// Prints a title line above the next rows.
   void section(const std::string &title);
   /// Writes all rows as a JSON array, one row per line: {bench, shape, dtype, threads, metric, value, peer, peer_value,
-  /// ratio}; peer, peer_value and ratio are null without a peer. The objects follow. Throws Error if the file cannot be
+  /// ratio}. peer, peer_value and ratio are null without a peer. The objects follow. Throws Error if the file cannot be
   /// written.
   void writeJson() const;
 

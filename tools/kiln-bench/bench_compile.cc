@@ -1,4 +1,4 @@
-// Compile times. Every kernel is compiled for the shapes of a GPT-2 124M step on 4 × 64 tokens, seven times: cold, with
+// Compile times. Every kernel is compiled seven times for the shapes of a GPT-2 124M step on 4 × 64 tokens: cold, with
 // an empty disk cache, and warm, from the disk. The process is warm in both cases: the memory cache is cleared, LLVM
 // stays initialised. Two rows are for a whole training step, with all of its compilations on as many threads as the
 // device has. The last rows are for typical users' kernels.

@@ -1,6 +1,7 @@
-// The simulator's speed on one core, with its checks off and on: a GEMM by mma.sync with asynchronous copies in two
-// stages, a warpgroup's products by wgmma, loops of loads and stores of shared memory, and float arithmetic. Also the
-// time to parse a text, the gain of a second core, and the cost of checks for accesses of every width.
+// Measures the simulator's speed on one core, with its checks off and on. It runs a GEMM by mma.sync with asynchronous
+// copies in two stages, a warpgroup's products by wgmma, loops of loads and stores of shared memory, and float
+// arithmetic. Also the time to parse a text, the gain of a second core, and the cost of checks for accesses of every
+// width.
 
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Launch.h"

@@ -20,7 +20,7 @@ using namespace kiln;
 // --- Training steps -------------------------------------------------------------------------------------------------
 
 // Training steps of GPT-2 124M (12 layers, 12 heads, width 768, vocabulary 50257): gradient, clipping and update. The
-// speed is in model FLOPs, 6 per matrix parameter and token plus the causal half of attention, compared with the
+// speed is in model FLOPs: 6 per matrix parameter and token, plus the causal half of attention. It is compared with the
 // machine's FMA peak in the same run. The process's peak memory is compared with the plan. Then the step's kernels,
 // longest first, with their share of the time.
 

@@ -1,6 +1,6 @@
-// A batch of examples as a loop of launches, as one launch by vmap, and by a manually batched kernel: the time of each,
-// compared with the last. With --only, also the first call with its compilation, and the resident memory after the
-// calls.
+// Measures a batch of examples as a loop of launches, as one launch by vmap, and by a manually batched kernel, with
+// which the others are compared. With --only, also the first call with its compilation, and the resident memory after
+// the calls.
 
 #include "kernels/attention.h"
 #include "kernels/softmax.h"

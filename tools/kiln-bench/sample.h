@@ -1,5 +1,5 @@
-// Counts of a launch's accesses to shared and global memory, by the simulator: a few programs of the real grid, on the
-// real extents, run on zeros, with the checks off.
+// Counts of a launch's accesses to shared and global memory, by the simulator. It runs a few programs of the real grid,
+// with the real extents, on zeros, with the checks off.
 //
 // Also the pipe model's input for a launch: these counts, with the instructions of the machine code if it is known.
 

@@ -44,8 +44,8 @@ static Encode *encoderOf(const cuda::Driver &driver) {
   return reinterpret_cast<Encode *>(symbol);
 }
 
-/// Replaces each tensor map of the simulator's among the bytes by the driver's of the same array, at the address that
-/// `translate` gives, and returns where they begin. Throws Error for a driver that makes none or refuses one.
+/// Replaces each tensor map of the simulator among the bytes by the driver's map of that array, at the address that
+/// `translate` gives. Returns where the maps begin. Throws Error for a driver that makes none or refuses one.
 static std::vector<size_t> replaceTensorMaps(const cuda::Driver &driver, std::vector<char> &bytes,
                                              const std::function<uint64_t(uint64_t)> &translate) {
   std::vector<size_t> places;

@@ -8,12 +8,12 @@ namespace kiln::gpu {
 
 /// `approximations [--device D] [--every N]`: applies each approximate f32 instruction to every Nth of the 2³² words
 /// and prints a JSON object a line: {instruction, inputs, max_ulp, max_relative, at, odd}. `at` is the word of the
-/// largest error in units of the last place; `odd` counts results that are NaN or infinite where the true one is not,
-/// or the other way round. Returns an exit status.
+/// largest error in units of the last place. `odd` counts results that are NaN or infinite where the true one is not,
+/// or the reverse. Returns an exit status.
 int approximationsMain(int argc, char **argv);
 
-// The simulator's own tests as tests of a GPU, and of the simulator: whatever they launch the GPU runs as well, from
-// the same memory, and must leave the same bits.
+// The simulator's own tests as tests of a GPU, and of the simulator. The GPU runs each of their launches too, from
+// equal memory, and must leave equal bits.
 
 /// The exit status of a process that has ended for a fault of the GPU, in which the tests that follow have not run.
 inline constexpr int faultStatus = 75;

@@ -3,9 +3,9 @@
 //     kiln-opt add.mlir --kiln="target=x86-64-v3 until=loops" --mlir-print-ir-after-all
 //     kiln-opt --run-reproducer crash.mlir
 //
-// It is mlir-opt with the tile dialect and Kiln's passes: every flag of mlir-opt works. There are three differences:
-// input is checked before MLIR's parser reads it, passes run on one thread, and the exit status says whose error it
-// was: 2 for flags and modules, 3 for files and memory, 4 for LLVM's fatal errors.
+// It is mlir-opt with the tile dialect and Kiln's passes: every flag of mlir-opt works. There are three differences.
+// Input is checked before MLIR's parser reads it. Passes run on one thread. The exit status is 2 for an error in flags
+// and modules, 3 for one of files and memory, 4 for LLVM's fatal errors.
 
 #include "dialect/dsl/Types.h"
 #include "lowering/Driver.h"
@@ -70,8 +70,8 @@ static mlir::DialectRegistry registerAll() {
   return registry;
 }
 
-/// mlir-opt's configuration from the flags, with errors in passes' options reported as errors of the command line, and
-/// without threads, which one kernel does not need.
+/// mlir-opt's configuration from the flags. Errors in passes' options are reported as errors of the command line. There
+/// are no threads, which one kernel does not need.
 static mlir::MlirOptMainConfig configuration(const mlir::MlirOptMainConfig &flags) {
   mlir::MlirOptMainConfig config = flags;
   config.setPassPipelineSetupFn([&flags](mlir::PassManager &pm) {

@@ -25,9 +25,9 @@ std::vector<Argument> parseArguments(const Program &program, const std::string &
 std::string fileOf(const Argument &argument);
 
 /// The bits of the number that `text` spells, as the parameter's type: `3`, `2.5`, `true`, or of a type of as many
-/// bytes, `bf16(2.5)`. What a parameter without a type (.b32) gets is an integer, with a dot or an exponent a float;
-/// .u32 takes negative numbers, too, since that is how compilers declare a signed one. Throws Error for a text that is
-/// no number, or one that does not fit.
+/// bytes, `bf16(2.5)`. For a parameter without a type (.b32), a number is an integer, and with a dot or an exponent a
+/// float. .u32 takes negative numbers too, because compilers declare signed integers with it. Throws Error for a text
+/// that is no number, or one that does not fit.
 uint64_t numberFor(const Parameter &parameter, const std::string &text);
 
 } // namespace kiln::simulator

@@ -1,10 +1,10 @@
-// The flag --args: one part for each parameter of a kernel, by position, by name, or the first ones by position and the
-// others by name.
+// The flag --args has one part for each parameter of a kernel. Parts are by position, by name, or the first ones by
+// position and the others by name.
 //
 //     --args='f32[?x64], out=f32[?x64], factor=f32'
 //
-// With --run, --tune and --bench an argument is a .npy file, a new tensor, or a number: `3` is i64, `2.5` f32, `true`
-// boolean, and `bf16(2.5)` as it says. With --run, `->FILE` writes a tensor to a file after the launch.
+// With --run, --tune and --bench an argument is a .npy file, a new tensor, or a number. `3` is i64, `2.5` f32, `true`
+// boolean, and `bf16(2.5)` bf16. With --run, `->FILE` writes a tensor to a file after the launch.
 //
 // A new tensor, with fixed seeds:
 //

@@ -7,8 +7,8 @@
 //         --against=rows=8
 //
 // Arguments.h has the form of --args, Expression.h that of --grid, --flops and --sweep. With --bench, all lines are
-// compiled for each size, and then measured in turn on the same memory, so that a change of the machine's speed affects
-// all of them.
+// compiled for each size and then measured in turn, on the same memory. So a change of the machine's speed affects all
+// of them.
 
 #pragma once
 

@@ -54,7 +54,7 @@ void Tuning::forEach(const std::vector<size_t> &batch, const std::function<void(
 }
 
 /// Marks candidates whose code and programs are those of an earlier one, such as those with another number of warps on
-/// a CPU: they need not be measured.
+/// a CPU. They need not be measured.
 void Tuning::findCopies(const std::vector<size_t> &batch) {
   std::vector<std::string> keys(candidates.size());
   forEach(batch, [&](Candidate &candidate) {
@@ -120,8 +120,8 @@ static void setUnlikely(const Arg &arg, std::vector<char> &memory) {
 }
 
 /// Remembers the tensors that the visited candidates write, with their contents and those before a launch that is
-/// checked. Then a tensor that no candidate reads, not even in part, must not have the right results already: a config
-/// that leaves out some elements would seem right. The expected results follow from these contents.
+/// checked. Then a tensor that no candidate reads, not even in part, must not have the right results already. Otherwise
+/// a config that leaves out some elements would seem right. The expected results follow from these contents.
 void Tuning::findAccesses(const std::vector<size_t> &batch) {
   const auto add = [&](std::vector<size_t> &to, bool Signature::Parameter::*access) {
     const size_t before = to.size();
@@ -176,8 +176,8 @@ void Tuning::upload(const Contents &all) {
     device.upload(reinterpret_cast<void *>(rangeOf(args[written[i]], nullptr).low), all[i].data(), std::ssize(all[i]));
 }
 
-/// The difference of two results, relative to the largest element, that the order of a sum may make: 8 ulps of f32, in
-/// which sums are accumulated, and one ulp of a narrower type, to which they are rounded.
+/// The difference of two results, relative to the largest element, that the order of a sum may make. It is 8 ulps of
+/// f32, in which sums are accumulated, and one ulp of a narrower type, to which they are rounded.
 static double roundingOf(Type type) {
   if (type == f4e2m1x2)
     return 0.5;

@@ -65,9 +65,9 @@ private:
   std::map<std::vector<int>, size_t> indices;
 };
 
-/// Visits configs in batches; `visit` returns their values, of which the least is the best, and infinity for a config
-/// whose neighbours are of no interest. Of at most 16 configs it visits all. Of more it visits config 0, two that are
-/// far from it and from each other, and then, as long as there is time, the neighbours of the best three.
+/// Visits configs in batches. `visit` returns their values, of which the least is the best. It returns infinity for a
+/// config whose neighbours are of no interest. Of at most 16 configs it visits all. Of more it visits config 0, two
+/// that are far from it and from each other, and then, as long as there is time, the neighbours of the best three.
 void walk(const Space &space, const std::function<std::vector<double>(const std::vector<size_t> &)> &visit,
           const std::function<bool()> &hasTime);
 
@@ -90,11 +90,11 @@ struct SearchOptions {
 /// Measures candidates 0 to `count` - 1 in rounds, one after the other, and ranks those that were measured: the fastest
 /// first, of equals the first. A round takes the fastest of three measurements of a candidate. Its value is the lower
 /// quartile of its rounds, because other programs make times longer and never shorter. After round 2 and 3, candidates
-/// are dropped whose rounds all took over 2.6 times the value of the best, because a busy machine may double times.
-/// From round 4 on, those are dropped whose rounds all took longer, or for the second best, 1.3 times as long. The
-/// first, the default, always stays. There are 9 rounds, and more until the values differ clearly or by less than 2 %,
-/// or the fastest rounds by less than 1 %, at most 36. An exact measure gets one round of one measurement. When
-/// `hasTime` says no, the search ends, and candidates that were not measured are left out.
+/// are dropped whose rounds all took over 2.6 times the value of the best. A busy machine may double times. From round
+/// 4 on, those are dropped whose rounds all took longer, or for the second best, 1.3 times as long. The first, the
+/// default, always stays. There are 9 to 36 rounds. Rounds are added until the values differ clearly or by less than 2
+/// %, or the fastest rounds by less than 1 %. An exact measure gets one round of one measurement. When `hasTime` says
+/// no, the search ends, and candidates that were not measured are left out.
 std::vector<Ranked> search(size_t count, SearchOptions options, const std::function<double(size_t)> &measure,
                            const std::function<bool()> &hasTime);
 

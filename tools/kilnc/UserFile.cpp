@@ -39,8 +39,8 @@ static fs::path ownFolder() {
   return (library.empty() ? fs::read_symlink("/proc/self/exe", failure) : library).parent_path();
 }
 
-/// The folder of the language's headers. The first of these that has them: each of `includes` and `kiln` in it; a
-/// folder above this program's, as in an installed copy or a build; the source folder of the build.
+/// The folder of the language's headers. The first of these folders that has them: each of `includes`, and `kiln` in
+/// it; a folder above this program's, as in an installed copy or a build; the source folder of the build.
 static std::string headerFolder(const std::vector<std::string> &includes) {
   std::error_code failure;
   for (const std::string &include : includes)

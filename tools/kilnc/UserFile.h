@@ -15,8 +15,8 @@ namespace kiln::tools {
 /// A user's file as code in this process.
 class UserFile {
 public:
-  /// Compiles `path` (HostCompiler.h) and loads it; or loads it, if it is a shared object, `.so`, that buildLibrary()
-  /// made, or a file of images, `.kiln` (runtime/KernelImage.h). The language's headers, "dialect/dsl/Kernel.h" or
+  /// Compiles `path` (HostCompiler.h) and loads it. It only loads a shared object, `.so`, that buildLibrary() made, and
+  /// a file of images, `.kiln` (runtime/KernelImage.h). The language's headers, "dialect/dsl/Kernel.h" or
   /// <kiln/dialect/dsl/Kernel.h>, are in one of `includes`, else above this program or the shared library with this
   /// code, else where it was built. `wanted` is the requested kernel, for the example in the message about a file
   /// without kernels. Throws Error; the compiler's messages go to stderr.
