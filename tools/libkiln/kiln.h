@@ -12,9 +12,9 @@
  *     if (kiln_launch(cpu, axpy, grid, arguments, 3, "block=1024") || kiln_synchronize(cpu))
  *       puts(kiln_error());
  *
- * C99 and C++. Every function is thread-safe; calls for one device take turns. No C++ exception leaves a function: it
- * returns a status, and kiln_error() is the text of the calling thread's last error. A null pointer where one is
- * required is an error, too. */
+ * C99 and C++. Every function is thread-safe; calls for one device take turns. A function returns a status and throws
+ * no C++ exception. kiln_error() is the text of the calling thread's last error. A null pointer where one is required
+ * is an error, too. */
 #ifndef KILN_H
 #define KILN_H
 
@@ -41,8 +41,8 @@ const char *kiln_version(void);
 
 /* --- Tensors and arguments ---------------------------------------------------------------------------------------- */
 
-/* A tensor, field by field DLPack's DLTensor, so that a `DLTensor *` may be cast to a `kiln_tensor *`. Nothing of it
- * is kept when a call returns, except by a plan, whose memory must outlive the plan.
+/* A tensor, field by field DLPack's DLTensor, so that a `DLTensor *` may be cast to a `kiln_tensor *`. A call keeps
+ * nothing of it when it returns. Only a plan keeps the tensor's memory, which must outlive the plan.
  *   device_type  1 the host, 2 CUDA, 3 pinned host memory, 13 CUDA's managed memory
  *   type_code    0 signed, 1 unsigned, 2 IEEE float, 4 bfloat, 6 bool, 10 float8_e4m3fn, 12 float8_e5m2,
  *                14 float8_e8m0fnu, 17 float4_e2m1fn in pairs (4 bits, 2 lanes)
@@ -59,11 +59,11 @@ typedef struct kiln_tensor {
   uint64_t byte_offset;
 } kiln_tensor;
 
-/* One argument: a tensor, a scalar, a list of tensors, or nothing where a kernel's view or an operator's operand is
- * optional. Made by the functions below. */
+/* One argument: a tensor, a scalar, a list of tensors, or nothing for an optional view of a kernel or an optional
+ * operand of an operator. The functions below make it. */
 typedef struct kiln_argument {
   const kiln_tensor *tensor; /* null: a scalar, a list, or nothing where type_bits is 0 */
-  int32_t is_read_only;      /* an error is returned, before the launch, if the tensor would be written */
+  int32_t is_read_only;      /* if the kernel would write the tensor, the call fails before the launch */
   uint8_t type_code, type_bits;
   uint16_t lanes;
   union {
@@ -124,17 +124,17 @@ static inline kiln_argument kiln_boolean(int value) {
 
 typedef struct kiln_device kiln_device;
 
-/* Opens "cpu", "cuda:0", "simulator:sm_90a" … (the error names all). Opening a name again gives the same device, which
- * is closed when each has been closed. */
+/* Opens "cpu", "cuda:0", "simulator:sm_90a" … (an error names all). Opening a name again returns the same device; it
+ * closes when it has been closed as often as opened. */
 kiln_status kiln_device_open(const char *name, kiln_device **device);
 void kiln_device_close(kiln_device *device);
-/* DLPack's type and number of the device whose memory it computes on: 1, 0 for CPUs and simulators; 2, n for GPUs. */
+/* DLPack's type and number of the device that owns its memory: 1, 0 for CPUs and simulators; 2, n for GPUs. */
 void kiln_device_place(const kiln_device *device, int32_t *type, int32_t *id);
 /* Threads of the host that run a launch on a CPU. Results do not depend on it. */
 kiln_status kiln_device_threads(kiln_device *device, int threads);
 
-/* Waits for all launches. The error is the first check that failed in a kernel since the last call, or what the
- * simulator found wrong: a race, an access out of bounds, memory read before it was written. */
+/* Waits for all launches. It fails with the first device_assert() that failed since the last call, or with the findings
+ * of the simulator: a race, an access out of bounds, a read of memory before it was written. */
 kiln_status kiln_synchronize(kiln_device *device);
 /* Order launches with a CUDA stream of another library: kiln_after(theirs), launches, kiln_before(theirs). Launches
  * begin when the stream's work so far has ended; the stream's later work begins when the launches have ended. The host
@@ -153,10 +153,12 @@ kiln_status kiln_download(kiln_device *device, void *to, const void *from, int64
 typedef struct kiln_library kiln_library;
 typedef struct kiln_kernel kiln_kernel; /* lives as long as its library is open */
 
-/* The kernels that a C++ file registers. `path` is a shared object, made by `kilnc FILE.cc --emit=library -o FILE.so`;
- * or the C++ file, which $CXX or c++ compiles now, or did in an earlier process; or kernels that are compiled for some
- * targets, configs and arguments, made by `kilnc FILE.cc … --emit=image -o FILE.kiln`, of which no other can be
- * launched; or null, the built-in kernels. Close a library when no launch of it is in progress and no plan uses it. */
+/* The kernels that a C++ file registers. `path` is one of these:
+ *   FILE.so    a shared object, made by `kilnc FILE.cc --emit=library -o FILE.so`
+ *   FILE.cc    the C++ file; $CXX or c++ compiles it, unless an earlier process did
+ *   FILE.kiln  an image, made by `kilnc FILE.cc … --emit=image`; it has code for some targets, configs and arguments
+ *   null       the built-in kernels
+ * Close a library when no launch of it is in progress and no plan uses it. */
 kiln_status kiln_library_open(const char *path, kiln_library **library);
 void kiln_library_close(kiln_library *library);
 size_t kiln_library_size(const kiln_library *library);
@@ -164,11 +166,11 @@ const kiln_kernel *kiln_library_kernel(const kiln_library *library, size_t index
 kiln_status kiln_library_find(const kiln_library *library, const char *name, const kiln_kernel **kernel);
 
 const char *kiln_kernel_name(const kiln_kernel *kernel);
-/* The number of its arguments; the name of one ("" without a name), and its kind: 0 a scalar, 1 a tensor, 2 a tensor or
+/* The number of its arguments. The name of one ("" if it has none) and its kind: 0 a scalar, 1 a tensor, 2 a tensor or
  * kiln_none(), 3 a list of tensors. */
 size_t kiln_kernel_arguments(const kiln_kernel *kernel);
 const char *kiln_kernel_argument(const kiln_kernel *kernel, size_t index, int *kind); /* null: there is none */
-/* Its config with every field, "bm=64,bn=64": the defaults, but for the fields that `config` ("bm=32" or null) names.
+/* Its config with every field, "bm=64,bn=64". Fields that `config` ("bm=32" or null) does not name have their defaults.
  * Valid until the thread's next call. */
 kiln_status kiln_kernel_config(const kiln_kernel *kernel, const char *config, const char **full);
 
@@ -180,8 +182,8 @@ kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const in
 
 /* --- Tuning ------------------------------------------------------------------------------------------------------- */
 
-/* The config that kiln_tune() or `kilnc --tune` found for these arguments, or "": from the file `findings`, or if that
- * is null from the one that KILN_FINDINGS names. Nothing is measured. Valid until the thread's next call. */
+/* The config that kiln_tune() or `kilnc --tune` found for these arguments, or "". It is read from the file `findings`;
+ * if that is null, from the file that KILN_FINDINGS names. Nothing is measured. Valid until the thread's next call. */
 kiln_status kiln_tuned(kiln_device *device, const kiln_kernel *kernel, const kiln_argument *arguments, size_t count,
                        const char *findings, const char **config);
 
@@ -198,8 +200,8 @@ typedef struct kiln_trial {
 } kiln_trial;
 
 /* Finds the fastest config for these arguments in about `seconds`. It compiles the trials, compares the result of each
- * with that of the first, and measures. Other launches of the device wait for it. Tensors that the kernel writes have
- * their contents of before at the end. `findings`, unless it is null, is a file that gets the finding. `bucket`, unless
+ * with that of the first, and measures. Other launches of the device wait for it. At the end, tensors that the kernel
+ * writes have their original contents. `findings`, unless it is null, is a file that gets the finding. `bucket`, unless
  * it is null, names the extents for whose buckets the finding is valid, "x.0, out.0". `config` is the fastest config;
  * `report`, unless it is null, is a table of the times. Both are valid until the thread's next call. A trial whose
  * result differs by rounding wins only if `vary_results` is not 0. A trial with a wrong result is an error, and no
@@ -210,8 +212,8 @@ kiln_status kiln_tune(kiln_device *device, const kiln_kernel *kernel, const kiln
 
 /* --- Operators ---------------------------------------------------------------------------------------------------- */
 
-/* The built-in operators, one a line: "matmul: a, b -> out; accumulate=0". Operands before -> are read, those
- * after it are written, "?" marks one that may be kiln_none(); options follow with their defaults. kernels/README.md
+/* The built-in operators, one a line: "matmul: a, b -> out; accumulate=0". Operands before -> are read, those after it
+ * are written. "?" marks one that may be kiln_none(). Options follow with their defaults. kernels/README.md
  * has the shapes and the result of each. */
 const char *kiln_operators(void);
 

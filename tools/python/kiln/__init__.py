@@ -1,4 +1,4 @@
-"""Kiln's kernels on arrays of PyTorch, NumPy, JAX and whatever else speaks DLPack or has a buffer.
+"""Kiln's kernels on arrays of PyTorch, NumPy, JAX, and all others with DLPack or a buffer.
 
     import kiln, torch
     x, w = torch.randn(64, 512), torch.randn(512, 256)
@@ -6,13 +6,12 @@
     axpy = kiln.load("axpy.cc").axpy                 # a kernel of your own, from C++ or from a shared object
     axpy[(64,)](a, b, alpha=0.5, block=1024)         # 64 programs; arguments by position or name, config by name
     linear[(64,)](x, w, bias=None, out=y)            # None for an optional view, a list or tuple for a list of views
-    with kiln.open("simulator:sm_90a"):              # the same on a GPU that is simulated and checked
+    with kiln.open("simulator:sm_90a"):              # on a simulated GPU, with checks
         axpy[(64,)](a, b, alpha=0.5)
 
-Arrays on the host are computed on where they lie, on "cpu" or on the device of the `with`; arrays on a GPU on that GPU,
-in the order of PyTorch's current stream. A kernel of your own gets no copy of an array; an operator copies an operand whose
-rows have gaps. What a kernel expects and does not get, and an assertion that fails in it, is a kiln.Error with the text that
-C++ gives.
+Kernels on host arrays run on "cpu", or on the device of the `with`. Kernels on GPU arrays run on that GPU, in the order of
+PyTorch's current stream. Your own kernels get arrays without a copy; an operator copies an operand if its last dimension is
+not contiguous. An argument that does not fit, or a failed assertion in a kernel, is a kiln.Error with the text that C++ gives.
 """
 
 import array
@@ -33,7 +32,7 @@ _local = threading.local()  # .devices: those of the `with` blocks of this threa
 
 
 class Device:
-    """A device by its name: "cpu", "cuda:0", "simulator:sm_90a". In a `with`, arrays on the host are computed on it."""
+    """A device by its name: "cpu", "cuda:0", "simulator:sm_90a". In a `with`, kernels on host arrays run on it."""
 
     def __init__(self, name):
         self.name = name
@@ -43,11 +42,11 @@ class Device:
         self._handle = handle.value
 
     def synchronize(self):
-        """Waits for all launches; raises Error for the first check that failed, or what the simulator found wrong."""
+        """Waits for all launches. Raises Error for the first failed device_assert, or for the findings of the simulator."""
         _c.check(_c.library.kiln_synchronize(self._handle))
 
     def set_threads(self, threads):
-        """Threads that run programs on a CPU. Results do not depend on it."""
+        """Sets the number of threads that run programs on a CPU. Results do not depend on it."""
         _c.check(_c.library.kiln_device_threads(self._handle, threads))
 
     def __enter__(self):
@@ -84,8 +83,8 @@ def _device_of(arrays):
 
 
 def _run(device, arrays, function, *arguments):
-    """Calls a function of the C interface that launches: in the order of PyTorch's stream on a GPU; elsewhere its launches
-    have ended afterwards."""
+    """Calls a function of the C interface that launches. On a GPU the launches are in the order of PyTorch's stream; on
+    other devices the call waits for them."""
     if not device._is_cuda:
         _c.check(function(device._handle, *arguments))
         _c.check(_c.library.kiln_synchronize(device._handle))
@@ -137,8 +136,8 @@ class _Config(dict):
 
 
 class Kernel:
-    """A kernel of a library. `kernel[grid](arguments…)` launches it; grid is a number or up to three, or a function that
-    gives them for the config, a dictionary from field to number (to text for an enum)."""
+    """A kernel of a library. `kernel[grid](arguments…)` launches it. The grid is one to three numbers, or a function that
+    returns them for the config, a dictionary from field to number (to text for an enum)."""
 
     def __init__(self, library, handle):
         self._library, self._handle = library, handle  # the library must live as long
@@ -227,14 +226,14 @@ class Kernel:
             raise
 
     def tune(self, *arguments, grid, budget=60, configs=None, vary_results=False, bucket="", findings=None, verbose=False, **named):
-        """The fastest config for these arguments, as a dictionary for `kernel[grid](…, **config)`, found by measuring for
-        about `budget` seconds. `configs` are dictionaries; without them all combinations of the candidates that the
-        kernel's registration lists (`.among`) are tried, with fields that change results only if `vary_results`. Named
-        fields of the config keep their values. The kernel's default comes first: the result of each other config is
-        compared with it, and a wrong one is an Error. One that differs by rounding wins only with `vary_results` or
-        `configs`. Arrays that the kernel writes have their contents of before at the end. `findings` is a file that gets
-        the finding, which tuned() reads; it is valid for the buckets (powers of two) of the extents in `bucket`, such as
-        "x.0, out.0". `verbose` prints a table of the times."""
+        """Finds the fastest config for these arguments, by measuring for about `budget` seconds. Returns it as a dictionary
+        for `kernel[grid](…, **config)`. `configs` are dictionaries; by default all combinations of the candidates in the
+        kernel's registration (`.among`) are tried. Fields that change results vary only if `vary_results`. Named fields of
+        the config keep their values. The result of each config is compared with that of the kernel's default; a wrong one
+        is an Error. A config whose result differs by rounding wins only with `vary_results` or `configs`. At the end, arrays
+        that the kernel writes have their original contents. `findings` is a file that gets the finding, which tuned() reads.
+        The finding is valid for the buckets (powers of two) of the extents in `bucket`, such as "x.0, out.0". `verbose`
+        prints a table of the times."""
         values, fixed = self._values(arguments, named)
         packed = self._packed(values)
         device = _device_of(packed.arrays)
@@ -261,8 +260,8 @@ class Kernel:
         return _fields_of(best)
 
     def tuned(self, *arguments, findings=None, **named):
-        """The config that tune() or `kilnc --tune` found for these arguments, as a dictionary for `kernel[grid](…, **config)`: from
-        the file `findings`, by default the one that the environment's KILN_FINDINGS names; empty without a finding."""
+        """The config that tune() or `kilnc --tune` found for these arguments, as a dictionary for `kernel[grid](…, **config)`.
+        It is empty without a finding. The file is `findings`, by default the one that the variable KILN_FINDINGS names."""
         values, _ = self._values(arguments, named)
         packed = self._packed(values)
         text = ctypes.c_char_p()
@@ -275,7 +274,7 @@ class Kernel:
 
 
 class Library:
-    """The kernels of a C++ file, as attributes and by name."""
+    """The kernels of a C++ file: library.axpy or library["axpy"]."""
 
     def __init__(self, path):
         self.path = path
@@ -310,10 +309,12 @@ class Library:
 
 
 def load(path=None):
-    """The kernels that a C++ file registers: `path` is a shared object that `kilnc FILE.cc --emit=library -o FILE.so` made,
-    or the C++ file itself, for which this machine needs a C++ compiler ($CXX, else c++). Or kernels compiled in advance, from
-    a file that `kilnc FILE.cc … --emit=image -o FILE.kiln` made. None: the built-in kernels. They stay loaded as long as the
-    process lives. A missing file is a FileNotFoundError."""
+    """Loads the kernels that a C++ file registers. `path` is one of these:
+    - the C++ file; this machine then needs a C++ compiler ($CXX, else c++)
+    - a shared object, made by `kilnc FILE.cc --emit=library -o FILE.so`
+    - an image of kernels compiled in advance, made by `kilnc FILE.cc … --emit=image -o FILE.kiln`
+    - None: the built-in kernels
+    Kernels stay loaded as long as the process lives. A missing file is a FileNotFoundError."""
     if path is not None and not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     return Library(None if path is None else str(path))

@@ -9,15 +9,15 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int32
 
 
 class Error(RuntimeError):
-    """Kiln expected something else, or a check in a kernel failed; the text says what, and what it got."""
+    """An argument is wrong, or an assertion in a kernel failed. The text has the expected and the actual value."""
 
 
 class DeviceError(Error):
-    """The machine lacks something: memory, a driver, a file."""
+    """The machine lacks memory, a driver or a file."""
 
 
 class InternalError(Error):
-    """A fault of Kiln."""
+    """A bug in Kiln."""
 
 
 class Tensor(Structure):

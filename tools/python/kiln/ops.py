@@ -13,7 +13,7 @@ from . import _c
 
 
 def _torch_of(operator, **operands):
-    """kiln.torch where one of the operands is a PyTorch tensor; a TypeError where another one is not."""
+    """kiln.torch if one of the operands is a PyTorch tensor, else None. Raises TypeError if only some are."""
     torch = sys.modules.get("torch")
     if torch is None or not any(isinstance(x, torch.Tensor) for x in operands.values()):
         return None
@@ -85,7 +85,7 @@ def _new(x, shape, name=None):
 
 
 def _given(x, result):
-    """The result as x's library has arrays: JAX's cannot be written to, and are made of NumPy's."""
+    """The result as an array of x's library. JAX's arrays are immutable, so they are made from NumPy's."""
     if _is_jax(x):
         import jax
         return jax.numpy.asarray(result)
@@ -93,7 +93,7 @@ def _given(x, result):
 
 
 def _reshaped(x, shape):
-    """x with another shape: a view where its memory is row-major without gaps, else a copy."""
+    """x with another shape: a view if its memory is row-major without gaps, else a copy."""
     if tuple(shape) == _shape(x):
         return x
     if hasattr(x, "reshape"):
@@ -103,7 +103,7 @@ def _reshaped(x, shape):
 
 
 def _rows(x):
-    """x, or a copy of it where the elements of a row have gaps."""
+    """x, or a copy of it if its last dimension is not contiguous."""
     if _c.is_torch(x):
         return x if x.dim() == 0 or x.stride(-1) == 1 or x.shape[-1] <= 1 else x.contiguous()
     if _is_numpy(x):
@@ -129,7 +129,7 @@ def _as_matrix(x):
 
 
 def _indices(operator, name, x):
-    """The indices x as int32. One that int32 has no number for becomes the nearest, which no row has either."""
+    """The indices x as int32. An index beyond int32 becomes the nearest number, which is no row either."""
     if _type_name(x) not in ("int32", "int64"):
         raise _c.Error(f"{operator}: expected '{name}' of int32 or int64, but got {_type_name(x)}")
     if _type_name(x) == "int32":
@@ -211,9 +211,9 @@ def _multiply(a, b, out, precision):
 
 
 def matmul(input, other, *, precision=None):
-    """input · other: (…, K) and (K, N); or (B, M, K) and (B, K, N). Sums are in f32. `precision` of products of f32:
-    "ieee" (exact), "tf32", "tf32x3" or "bf16x3"; the default is "ieee", on PyTorch tensors as
-    torch.set_float32_matmul_precision says."""
+    """input · other: (…, K) and (K, N); or (B, M, K) and (B, K, N). Sums are in f32. `precision` is that of f32 products:
+    "ieee" (exact), "tf32", "tf32x3" or "bf16x3". The default is "ieee"; for PyTorch tensors,
+    torch.set_float32_matmul_precision sets it."""
     torch = _torch_of("matmul", input=input, other=other)
     _check("matmul", (*_FLOATS, "int8"), input=(input, "…"), other=(other, "…"))
     is_batch = len(_shape(other)) == 3
@@ -266,8 +266,8 @@ def gelu(input, approximate="tanh"):
 
 
 def layernorm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
-    """torch.nn.functional.layer_norm: over the last dimensions, of shape `normalized_shape` (an int for one of them), which
-    weight and bias have too. Either both are given or neither."""
+    """torch.nn.functional.layer_norm over the last dimensions. `normalized_shape` is their shape (an int for one dimension),
+    and that of weight and bias. Both of these are given, or neither."""
     _check("layernorm", input=(input, "…"))
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
     if not isinstance(shape, (tuple, list)) or not shape or tuple(shape) != tuple(_shape(input)[-len(shape):]):

@@ -1,4 +1,4 @@
-"""Times of functions that call kernels, as triton.testing has them."""
+"""Measures functions that call kernels, like triton.testing."""
 
 import math
 import statistics

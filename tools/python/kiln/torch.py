@@ -1,5 +1,5 @@
-"""Kiln's operators as PyTorch operators, torch.ops.kiln.…: with a backward pass where there is one, for CPU and CUDA
-tensors, and known to torch.compile. kiln.ops calls them for PyTorch tensors."""
+"""Kiln's operators as PyTorch operators, torch.ops.kiln.…, for CPU and CUDA tensors. torch.compile knows them. All
+except add and adamw have a backward pass. kiln.ops calls them for PyTorch tensors."""
 
 import math
 from typing import Optional, Tuple
@@ -20,7 +20,7 @@ def _contiguous(x):
 
 
 def _precision(asked):
-    """The precision of products of f32 that was asked for, else "ieee", or the device's where PyTorch allows tf32."""
+    """The requested precision of f32 products, else "ieee", or None (the device's default) if PyTorch allows tf32."""
     if asked is not None:
         return asked
     # From 2.9 on, the other query is an error where this one's setting was changed.
@@ -30,7 +30,7 @@ def _precision(asked):
 
 
 def _autocast(*tensors, dtype=None):
-    """The tensors, within torch.autocast as this type, or the one that autocast has for products."""
+    """The tensors. Within torch.autocast they are cast to this type, by default the one that autocast has for products."""
     kind = tensors[0].device.type
     if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
         return tensors
