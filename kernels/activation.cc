@@ -11,7 +11,7 @@ namespace kiln {
 static Tile logistic(Tile x, Accuracy accuracy) { return divide(1.0, 1.0 + exp2(x * -M_LOG2E, accuracy), accuracy); }
 
 /// Φ(x), the standard normal distribution function.
-static Tile below(Tile x) { return fma(erf(x * M_SQRT1_2), 0.5, 0.5); }
+static Tile normalCdf(Tile x) { return fma(erf(x * M_SQRT1_2), 0.5, 0.5); }
 
 Tile activate(Activation activation, Tile x, Accuracy accuracy) {
   switch (activation) {
@@ -20,7 +20,7 @@ Tile activate(Activation activation, Tile x, Accuracy accuracy) {
   case Activation::gelu:
     return gelu(x, accuracy);
   case Activation::gelu_erf:
-    return x * below(x);
+    return x * normalCdf(x);
   case Activation::relu:
     return max(x, 0.0);
   case Activation::relu2: {
@@ -40,7 +40,7 @@ Tile activationDerivative(Activation activation, Tile from, Accuracy accuracy) {
   case Activation::gelu:
     return geluGradient(from, accuracy);
   case Activation::gelu_erf: // Φ(x) + x · φ(x),   φ(x) = exp(−x²/2) / √(2π)
-    return below(from) + from * exp2(from * from * (-M_LOG2E / 2), accuracy) * (M_2_SQRTPI * M_SQRT1_2 / 2);
+    return normalCdf(from) + from * exp2(from * from * (-M_LOG2E / 2), accuracy) * (M_2_SQRTPI * M_SQRT1_2 / 2);
   case Activation::relu:
     return where(from > 0.0, 1.0, 0.0);
   case Activation::relu2:

@@ -197,7 +197,7 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
 }
 
 /// The config of a norm.
-static SquaresConfig orPicked(const Target &target, const std::optional<SquaresConfig> &config) {
+static SquaresConfig chooseSquares(const Target &target, const std::optional<SquaresConfig> &config) {
   return config.value_or(pickSquares(target));
 }
 
@@ -206,7 +206,7 @@ int64_t countPartialSums(const Target &target, int64_t n) { return cdiv(n, pickS
 Plan planSquares(const Target &target, const TensorRef &g, const Arg &partials,
                  const std::optional<SquaresConfig> &config) {
   checkOperands(squaresKernel, {g, partials.ref});
-  const SquaresConfig chosen = orPicked(target, config);
+  const SquaresConfig chosen = chooseSquares(target, config);
   const int64_t P = cdiv(g.extents[0], chosen.chunk);
   expectShape("squares", "partials", partials.ref, {P});
   return {.launches = {makeLaunch(squaresKernel, chosen, programs(P), {g, partials})}};
@@ -215,14 +215,14 @@ Plan planSquares(const Target &target, const TensorRef &g, const Arg &partials,
 Plan planNorm(const Target &target, const Arg &partials, const TensorRef &record,
               const std::optional<SquaresConfig> &config) {
   checkOperands(normKernel, {partials.ref, record});
-  return {.launches = {makeLaunch(normKernel, orPicked(target, config), programs(1), {partials, record})}};
+  return {.launches = {makeLaunch(normKernel, chooseSquares(target, config), programs(1), {partials, record})}};
 }
 
 Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record,
                   const std::optional<SquaresConfig> &config) {
   checkOperands(squaresKernel, {g}, "grad_norm");
   checkOperands(normKernel, {{}, record}, "grad_norm");
-  const int64_t P = cdiv(g.extents[0], orPicked(target, config).chunk);
+  const int64_t P = cdiv(g.extents[0], chooseSquares(target, config).chunk);
   const Arg partials = Arg::workspace(0, f32, {P});
   Plan plan = planSquares(target, g, partials, config);
   plan += planNorm(target, partials, record, config);

@@ -20,7 +20,7 @@ Tile decodeOutput(const Tile &p, const Tile &v, const Tile &acc) {
 }
 
 /// Part `part` of a range of keys: all parts have equally many whole blocks, from the first key on.
-static Bounds partOfKeys(const Bounds &keys, const Tile &part, const AttentionConfig &cfg) {
+static Bounds splitKeys(const Bounds &keys, const Tile &part, const AttentionConfig &cfg) {
   const int64_t step = cfg.kvSplits * cfg.bn; // keys of one block of each part
   Tile length = (max(keys.to - keys.from, 0) + (step - 1)) / step * cfg.bn;
   Tile begin = keys.from + part * length;
@@ -35,7 +35,7 @@ static void attentionSplit(View q, View k, View v, View o, View lse, View ranges
   const QueryBlock in =
       queryBlock({q, k, v, o, ranges, mask, scale, {rngState, maxLength, threshold, keptScale}}, row, h, b, cfg);
   const Bounds keys = visibleKeys(row, ranges, in.mask, cfg);
-  const AttentionOut out = flashAttention(in, partOfKeys(keys, part, cfg), cfg);
+  const AttentionOut out = flashAttention(in, splitKeys(keys, part, cfg), cfg);
   Tile n = b * q.dim(1) + h;
   store(o, {part, n, row, 0}, out.o);
   store(lse, {part, n, row}, out.lse);

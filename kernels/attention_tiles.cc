@@ -101,7 +101,7 @@ static bool hasSlowTensorCores(const Target &target, const AttentionConfig &conf
 }
 
 /// Keys of a block. tf32x3 takes fewer, because it splits each operand into two numbers, a register each.
-static int keysOfBlock(const AttentionConfig &config) {
+static int keysPerBlock(const AttentionConfig &config) {
   return config.precision == Precision::tf32x3 ? std::min(config.bn, gpuTiling.splitOperandKeys) : config.bn;
 }
 
@@ -216,7 +216,7 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
         return exactly ? exactTiles(gpu, std::max(Tq, Tk), D) : forwardTiles(gpu, Tq, Tk, D, type);
       });
   config.precision = precision;
-  config.bn = keysOfBlock(config);
+  config.bn = keysPerBlock(config);
   config.unequalLengths = target.elastic;
   return config;
 }
@@ -225,13 +225,13 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
 /// hold, and takes the time of the blocks of one part. With more than one part there is a second launch.
 static int gpuKvSplits(const GpuFacts &gpu, int64_t programs, int64_t blocks) {
   int best = 1;
-  double least = 0;
+  double fewest = 0;
   for (int64_t parts = 1; parts <= std::min(blocks, decodeTiling.maxParts); ++parts) {
     const int64_t waves = cdiv(programs * parts, gpu.sms * decodeTiling.ctasPerSm);
     const double cycles = static_cast<double>(waves * cdiv(blocks, parts)) * decodeTiling.blockCycles +
                           (parts > 1 ? decodeTiling.launchCycles : 0);
-    if (least == 0 || cycles < least)
-      least = cycles, best = static_cast<int>(parts);
+    if (fewest == 0 || cycles < fewest)
+      fewest = cycles, best = static_cast<int>(parts);
   }
   return best;
 }
@@ -242,8 +242,8 @@ int pickKvSplits(const Target &target, const AttentionConfig &config, int64_t he
   const int64_t programs = cdiv(Tq, config.bm) * heads, blocks = cdiv(Tk, config.bn);
   return target.visit(
       [=](const CpuFacts &) {
-        const int64_t most = std::max<int64_t>(1, blocks / decodeTiling.minBlocks);
-        return static_cast<int>(std::clamp<int64_t>(cdiv(decodeTiling.enoughPrograms, programs), 1, most));
+        const int64_t maxSplits = std::max<int64_t>(1, blocks / decodeTiling.minBlocks);
+        return static_cast<int>(std::clamp<int64_t>(cdiv(decodeTiling.enoughPrograms, programs), 1, maxSplits));
       },
       [=](const GpuFacts &gpu) { return gpuKvSplits(gpu, programs, blocks); });
 }
@@ -261,7 +261,7 @@ void adaptToOptions(AttentionConfig &picked, DropoutMode drop, bool isMasked) {
 /// Fewer keys in a block if masks, dropout or GQA need registers, so that nothing is spilled (`kiln-bench ptxas`).
 /// Two-byte types have the largest MMAs, and split operands take two registers each. With dropout, more keys in a block
 /// are better, because several keys share a Philox number.
-static void leaveRegisters(AttentionConfig &config, Type type) {
+static void saveRegisters(AttentionConfig &config, Type type) {
   const bool drops = config.dropout == DropoutMode::random, isSmall = bytesOf(type) <= 2;
   if (drops && !isSmall)
     config.rowSumLanes = 1;
@@ -276,7 +276,7 @@ void adaptForward(const Target &target, const AttentionExtents &extents, Type ty
   if (!config.isPlain())
     config.minCtasPerSm = 1;
   if (config.kvSplits == 1 && config.chooses() && usesWarps(target, config, extents.D, type))
-    leaveRegisters(config, type);
+    saveRegisters(config, type);
 }
 
 //===-- Backward ------------------------------------------------------------------------------------------------===//
@@ -294,7 +294,7 @@ AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t 
       },
       [=](const GpuFacts &gpu) { return backwardTiles(gpu, longest, D, type); });
   config.precision = target.precisionOf(type);
-  config.bn = keysOfBlock(config);
+  config.bn = keysPerBlock(config);
   if (isSplit(config.precision) && D <= 64) // registers limit the occupancy, so shared memory is left for a stage more
     config.stages = 3;
   config.unequalLengths = target.elastic;

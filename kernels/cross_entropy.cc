@@ -14,27 +14,27 @@ namespace kiln {
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
 /// Whether columns v … are part of the vocabulary, if `logits` has padding columns (BV).
-static Tile areReal(Tile v, Tile V, const CrossEntropyConfig &cfg) {
+static Tile vocabularyMask(Tile v, Tile V, const CrossEntropyConfig &cfg) {
   return cast(v, i32) + iota(cfg.block) < cast(V, i32);
 }
 
 /// Columns v … of row n in f32; −∞ past the end, which does not change the softmax.
-static Tile columns(View logits, Tile n, Tile v, Tile V, const CrossEntropyConfig &cfg) {
+static Tile loadColumns(View logits, Tile n, Tile v, Tile V, const CrossEntropyConfig &cfg) {
   Tile x = cast(load(logits, {n, v}, {cfg.block}, Padding::neg_inf), f32); // (BV)
-  return cfg.padded ? where(areReal(v, V, cfg), x, -infinity) : x;
+  return cfg.padded ? where(vocabularyMask(v, V, cfg), x, -infinity) : x;
 }
 
 /// The row's maximum: BV running maxima, then their maximum.
 static Tile rowMaximum(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) {
   Tile top = full(f32, {cfg.block}, -infinity); // (BV)
   for (Tile v : range(0, V, cfg.block))
-    top = max(top, columns(logits, n, v, V, cfg));
+    top = max(top, loadColumns(logits, n, v, V, cfg));
   return reduce_max(top); // scalar
 }
 
 /// exp(x − top), at most 1. The difference is computed first, so that it is exact near the maximum. Results below 2⁻¹²⁶
 /// may become 0, compared with 1 for the maximum.
-static Tile relative(Tile x, Tile top) { return exp2((x - top) * M_LOG2E, Accuracy::fast); }
+static Tile expDifference(Tile x, Tile top) { return exp2((x - top) * M_LOG2E, Accuracy::fast); }
 
 /// The loss of a row from its target's logit, its maximum and its sum of exponentials; 0 when it is ignored.
 static Tile computeLoss(Tile targetLogit, Tile top, Tile total, Tile ignored) {
@@ -89,7 +89,7 @@ struct Row {
 };
 
 /// Stores the further results in the row.
-static void finish(Row &row, const RowStatistics &statistics, Tile V, const CrossEntropyConfig &cfg) {
+static void setStatistics(Row &row, const RowStatistics &statistics, Tile V, const CrossEntropyConfig &cfg) {
   if (cfg.smoothed)
     row.mean = sum(statistics.centred) / cast(V, f32);
   if (cfg.storeCorrect)
@@ -97,38 +97,38 @@ static void finish(Row &row, const RowStatistics &statistics, Tile V, const Cros
 }
 
 /// A row that is one tile.
-static Row readAtOnce(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) {
-  Row row = {.x = columns(logits, n, 0, V, cfg)};
+static Row readWholeRow(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) {
+  Row row = {.x = loadColumns(logits, n, 0, V, cfg)};
   row.top = reduce_max(row.x);
-  row.total = sum(relative(row.x, row.top));
+  row.total = sum(expDifference(row.x, row.top));
   RowStatistics statistics = emptyStatistics(V, cfg);
   accumulate(statistics, row.x, 0, V, row.top, cfg);
-  finish(row, statistics, V, cfg);
+  setStatistics(row, statistics, V, cfg);
   return row;
 }
 
 /// A row read once: BU running maxima, and sums of exponentials relative to them, rescaled when a maximum grows.
 /// Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018.
-static Row readOnce(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) {
+static Row readOnline(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) {
   const int64_t unit = std::min<int64_t>(cfg.block, 32 * cfg.warps * 16 / bytesOf(logits.type()));
   const Shape block = {cfg.block / unit, unit};
   Tile top = full(f32, {unit}, std::numeric_limits<float>::lowest()), running = zeros(f32, {unit}); // (BU)
   Tile sums = zeros(f32, {unit}), first = full(i32, {unit}, cast(V, i32));                          // (BU)
   for (Tile v : range(0, V, cfg.block)) {
-    Tile x = reshape(columns(logits, n, v, V, cfg), block); // (BV / BU, BU)
-    Tile here = reduce_max(x, 0), higher = max(top, here);  // (BU)
-    running = running * relative(top, higher) + sum(relative(x, higher), 0);
+    Tile x = reshape(loadColumns(logits, n, v, V, cfg), block);    // (BV / BU, BU)
+    Tile blockMax = reduce_max(x, 0), newMax = max(top, blockMax); // (BU)
+    running = running * expDifference(top, newMax) + sum(expDifference(x, newMax), 0);
     if (cfg.smoothed)
-      sums += sum(reshape(where(areReal(v, V, cfg), reshape(x, {cfg.block}), 0.0), block), 0);
+      sums += sum(reshape(where(vocabularyMask(v, V, cfg), reshape(x, {cfg.block}), 0.0), block), 0);
     if (cfg.storeCorrect) {
-      Tile column = reshape(cast(v, i32) + iota(cfg.block), block);                        // (BV / BU, BU)
-      Tile foremost = reduce_min(where(x == unsqueeze(here, 0), column, cast(V, i32)), 0); // (BU)
-      first = where(here > top, foremost, first);
+      Tile column = reshape(cast(v, i32) + iota(cfg.block), block);                               // (BV / BU, BU)
+      Tile firstColumn = reduce_min(where(x == unsqueeze(blockMax, 0), column, cast(V, i32)), 0); // (BU)
+      first = where(blockMax > top, firstColumn, first);
     }
-    top = higher;
+    top = newMax;
   }
   Row row = {.top = reduce_max(top)};
-  row.total = sum(running * relative(top, row.top));
+  row.total = sum(running * expDifference(top, row.top));
   row.mean = sum(sums) / cast(V, f32) - row.top;
   row.first = where(top == row.top, first, cast(V, i32));
   return row;
@@ -140,20 +140,20 @@ static Row readTwice(View logits, Tile n, Tile V, bool keep, const CrossEntropyC
   RowStatistics statistics = emptyStatistics(V, cfg);
   Tile running = zeros(f32, {cfg.block}); // (BV)
   for (Tile v : range(0, V, cfg.block)) {
-    Tile x = columns(logits, n, v, V, cfg); // (BV)
-    Tile e = relative(x, row.top);          // (BV)
+    Tile x = loadColumns(logits, n, v, V, cfg); // (BV)
+    Tile e = expDifference(x, row.top);         // (BV)
     accumulate(statistics, x, v, V, row.top, cfg);
     if (keep)
       store(logits, {n, v}, e);
     running += e;
   }
   row.total = sum(running);
-  finish(row, statistics, V, cfg);
+  setStatistics(row, statistics, V, cfg);
   return row;
 }
 
 /// Label smoothing: `loss` (−log p of the target) and the mean of all −log p, weighted by `smoothing`.
-static Tile smoothed(Tile loss, const Row &row, Tile targetLogit, Tile ignored, Tile smoothing) {
+static Tile smoothedLoss(Tile loss, const Row &row, Tile targetLogit, Tile ignored, Tile smoothing) {
   return where(ignored, 0.0, loss + smoothing * ((targetLogit - row.top) - row.mean)); // scalar
 }
 
@@ -164,12 +164,12 @@ static Tile isCorrect(const Row &row, Tile target, Tile ignored) {
 
 static Row readRow(View logits, Tile n, Tile V, bool keep, const CrossEntropyConfig &cfg) {
   if (cfg.whole)
-    return readAtOnce(logits, n, V, cfg);
-  return cfg.padded ? readOnce(logits, n, V, cfg) : readTwice(logits, n, V, keep, cfg);
+    return readWholeRow(logits, n, V, cfg);
+  return cfg.padded ? readOnline(logits, n, V, cfg) : readTwice(logits, n, V, keep, cfg);
 }
 
 /// The number of columns of `logits` without padding.
-static Tile realColumns(View logits, View padding, const CrossEntropyConfig &cfg) {
+static Tile vocabularySize(View logits, View padding, const CrossEntropyConfig &cfg) {
   return cfg.padded ? Tile(logits.extent(1) - padding.extent(1)) : logits.dim(1);
 }
 
@@ -182,7 +182,7 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
   if (cfg.scaled)
     scale = scale * load(lossScale, {0}, {}); // scalar
   Tile begin = program_id() * cfg.rows, end = min(begin + cfg.rows, logits.dim(0));
-  Tile V = realColumns(logits, padding, cfg);
+  Tile V = vocabularySize(logits, padding, cfg);
   for (Tile n : range(begin, end)) {
     Tile target = loadTarget(targets, n, V, ignore);             // scalar
     Tile ignored = target == ignore;                             // scalar
@@ -193,7 +193,7 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
     Tile top = row.top, total = row.total;                     // scalars
     Tile loss = computeLoss(targetLogit, top, total, ignored); // scalar
     if (cfg.smoothed)
-      loss = smoothed(loss, row, targetLogit, ignored, smoothing);
+      loss = smoothedLoss(loss, row, targetLogit, ignored, smoothing);
     store(losses, {n}, loss);
     if (cfg.storeCorrect)
       store(correct, {n}, isCorrect(row, target, ignored));
@@ -208,17 +208,17 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
       left = 1.0f - smoothing;
     }
     const auto write = [&](Tile v, Tile x) {
-      Tile d = (keep ? x : relative(x, top)) * factor; // (BV)
+      Tile d = (keep ? x : expDifference(x, top)) * factor; // (BV)
       if (cfg.smoothed)
-        d = cfg.padded ? where(areReal(v, V, cfg), d - share, 0.0) : d - share;
+        d = cfg.padded ? where(vocabularyMask(v, V, cfg), d - share, 0.0) : d - share;
       store(logits, {n, v}, cast(d, logits.type()));
     };
     if (cfg.whole)
       write(0, row.x);
     else
       for (Tile v : range(0, logits.dim(1), cfg.block))
-        write(v, columns(logits, n, v, V, cfg));
-    Tile own = (relative(targetLogit, top) / total - left) * weight; // scalar
+        write(v, loadColumns(logits, n, v, V, cfg));
+    Tile own = (expDifference(targetLogit, top) / total - left) * weight; // scalar
     if (cfg.smoothed)
       own = own - share;
     store(logits, {n, target}, cast(own, logits.type())); // an ignored target is outside: nothing is written
@@ -233,7 +233,7 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
 static void crossEntropyLoss(View logits, View padding, View targets, View losses, View correct, Tile ignore,
                              Tile smoothing, CrossEntropyConfig cfg) {
   Tile begin = program_id() * cfg.rows, end = min(begin + cfg.rows, logits.dim(0));
-  Tile V = realColumns(logits, padding, cfg);
+  Tile V = vocabularySize(logits, padding, cfg);
   for (Tile n : range(begin, end)) {
     Tile target = loadTarget(targets, n, V, ignore);             // scalar
     Tile ignored = target == ignore;                             // scalar
@@ -241,7 +241,7 @@ static void crossEntropyLoss(View logits, View padding, View targets, View losse
     const Row row = readRow(logits, n, V, /*keep=*/false, cfg);
     Tile loss = computeLoss(targetLogit, row.top, row.total, ignored); // scalar
     if (cfg.smoothed)
-      loss = smoothed(loss, row, targetLogit, ignored, smoothing);
+      loss = smoothedLoss(loss, row, targetLogit, ignored, smoothing);
     store(losses, {n}, loss);
     if (cfg.storeCorrect)
       store(correct, {n}, isCorrect(row, target, ignored));

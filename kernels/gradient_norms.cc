@@ -10,7 +10,7 @@
 namespace kiln {
 
 /// Elements n … n + BLOCK of a vector; zeros from `end` on.
-static Tile loadUpTo(View from, Tile n, Tile end, int block) {
+static Tile loadMasked(View from, Tile n, Tile end, int block) {
   Tile x = cast(load(from, {n}, {block}), f32); // (BLOCK)
   return where(n + iota(block, i64) < end, x, 0.0);
 }
@@ -21,7 +21,7 @@ static void groupSquares(View g, View begins, View ends, View partials, Gradient
   Tile begin = load(begins, {p}, {}), end = load(ends, {p}, {}); // scalars
   Tile running = zeros(f32, {cfg.block});                        // (BLOCK)
   for (Tile n : range(begin, end, cfg.block)) {
-    Tile x = loadUpTo(g, n, end, cfg.block); // (BLOCK)
+    Tile x = loadMasked(g, n, end, cfg.block); // (BLOCK)
     running += x * x;
   }
   store(partials, {p}, sum(running));
@@ -33,7 +33,7 @@ static void gradientNorms(View partials, View firsts, View record, View norms, G
   Tile begin = load(firsts, {group}, {}), end = load(firsts, {group + 1}, {}); // scalars
   Tile running = zeros(f32, {cfg.block});                                      // (BLOCK)
   for (Tile n : range(begin, end, cfg.block))
-    running += loadUpTo(partials, n, end, cfg.block);
+    running += loadMasked(partials, n, end, cfg.block);
   Tile unscale = load(record, {static_cast<int>(StepField::unscale)}, {}); // scalar
   store(norms, {group}, sqrt(sum(running)) * unscale);
 }

@@ -327,10 +327,10 @@ int64_t layerNormParts(const Target &target, int64_t N, int64_t C, Type type) {
 std::vector<Launch> launchLayerNormSums(const Target &target, const TensorRef &parts, const TensorRef &dgamma,
                                         const TensorRef &dbeta, bool accumulate) {
   const int64_t P = parts.extents[1], C = parts.extents[2];
-  const auto of = [&](int which, const TensorRef &out) {
+  const auto partialSum = [&](int which, const TensorRef &out) {
     return PartialSum{parts.select(0, which).reshape({P, 1, C}), out.reshape({1, C})};
   };
-  return launchSums(target, of(0, dgamma), of(1, dbeta), accumulate);
+  return launchSums(target, partialSum(0, dgamma), partialSum(1, dbeta), accumulate);
 }
 
 } // namespace kiln

@@ -248,7 +248,7 @@ static std::vector<Field> fields() {
       field("k_unroll", &MatmulConfig::kUnroll,
             "partial sums of an element of C, for a few rows of A (0: tiles and dot)")};
 }
-static std::vector<Field> with(Field stored) {
+static std::vector<Field> fieldsWith(Field stored) {
   std::vector<Field> all = fields();
   all.push_back(std::move(stored));
   return all;
@@ -259,7 +259,7 @@ static Field storePreactField() {
 /// Whether a tuner should try the config. On a CPU, the fields for GPUs keep their defaults, and the tiles of an
 /// iteration fit in the L2 cache. On a GPU, the stages fit in shared memory, and the accumulator fits in half of the
 /// registers of a program.
-static bool fits(const MatmulConfig &cfg, const Target &target) {
+static bool isCandidate(const MatmulConfig &cfg, const Target &target) {
   const int64_t step = int64_t{4} * cfg.bk * (cfg.bm + cfg.bn), sums = int64_t{4} * cfg.bm * cfg.bn;
   return target.visit(
       [&](const CpuFacts &cpu) {
@@ -273,25 +273,26 @@ static bool fits(const MatmulConfig &cfg, const Target &target) {
 const Kernel matmulKernel =
     kernel("matmul", matmul,
            {"a (M, K) float or i8, or transposed", "b (K, N) as a, or transposed", "c (M, N) float or i32, a · b"},
-           fields(), fits);
-const Kernel matmulBiasKernel = kernel(
-    "matmul_bias", matmulBias,
-    {"a (M, K), or transposed", "b (K, N) as a, or transposed", "bias (N)", "c (M, N), a · b + bias"}, fields(), fits);
+           fields(), isCandidate);
+const Kernel matmulBiasKernel =
+    kernel("matmul_bias", matmulBias,
+           {"a (M, K), or transposed", "b (K, N) as a, or transposed", "bias (N)", "c (M, N), a · b + bias"}, fields(),
+           isCandidate);
 const Kernel matmulGeluKernel =
     kernel("matmul_gelu", matmulGelu,
            {"a (M, K), or transposed", "b (K, N) as a, or transposed", "bias (N)",
             "preact (M, N), a · b + bias, written with store_preact", "c (M, N), gelu(a · b + bias)"},
-           with(storePreactField()), fits);
+           fieldsWith(storePreactField()), isCandidate);
 const Kernel matmulResidualKernel = kernel("matmul_residual", matmulResidual,
                                            {"a (M, K), or transposed", "b (K, N) as a, or transposed", "bias (N)",
                                             "residual (M, N)", "c (M, N), a · b + bias + residual"},
-                                           fields(), fits);
+                                           fields(), isCandidate);
 const Kernel matmulGeluBackwardKernel = kernel("matmul_gelu_backward", matmulGeluBackward,
                                                {"a (M, K), or transposed", "b (K, N) as a, or transposed",
                                                 "preact (M, N), the input of gelu", "c (M, N), a · b · gelu'(preact)"},
-                                               fields(), fits);
+                                               fields(), isCandidate);
 static std::vector<Field> linearFields() {
-  std::vector<Field> all = with(storePreactField());
+  std::vector<Field> all = fieldsWith(storePreactField());
   all.push_back(field("biased", &MatmulConfig::biased, "adds bias"));
   all.push_back(field("residual", &MatmulConfig::residual, "adds residual at the end"));
   all.push_back(
@@ -305,18 +306,18 @@ const Kernel matmulLinearKernel =
             "preact (M, N), a · b + bias, written with store_preact", "residual (M, N)",
             "c (M, N), residual + drop(activation(a · b + bias))", aboutDropoutState, aboutDropoutTime,
             aboutDropoutLength, aboutThreshold, "scale f32, the factor of kept elements"},
-           linearFields(), fits);
+           linearFields(), isCandidate);
 const Kernel matmulLinearBackwardKernel =
     kernel("matmul_linear_backward", matmulLinearBackward,
            {"a (M, K), or transposed", "b (K, N) as a, or transposed",
             "from (M, N), the input of the activation, or relu's result",
             "c (M, N), a · b · activation'(from) times the dropout mask", aboutDropoutState, aboutDropoutTime,
             aboutDropoutLength, aboutThreshold, "scale f32, the factor of kept elements"},
-           linearFields(), fits);
+           linearFields(), isCandidate);
 const Kernel weightGradientKernel =
     kernel("weight_gradient", weightGradient,
            {"x (K, M)", "dy (K, N) as x", "dw (S, M, N), xᵀ · dy of each split of the rows",
             "db (S, N), the column sums of dy"},
-           with(field("store_bias_grad", &MatmulConfig::storeBiasGrad, "stores db")), fits);
+           fieldsWith(field("store_bias_grad", &MatmulConfig::storeBiasGrad, "stores db")), isCandidate);
 
 } // namespace kiln

@@ -307,7 +307,7 @@ static void appendParts(const Target &target, const WeightGradient &one, const E
 }
 
 /// The launches for weights whose K is equal or in one bucket, and whose types are equal.
-static Plan planAlike(const Target &target, const std::vector<WeightGradient> &all, bool accumulate,
+static Plan planGroup(const Target &target, const std::vector<WeightGradient> &all, bool accumulate,
                       const std::optional<MatmulConfig> &config) {
   std::vector<Extents> extents;
   for (const auto &[x, dy, dw, db] : all) {
@@ -319,11 +319,11 @@ static Plan planAlike(const Target &target, const std::vector<WeightGradient> &a
   const int64_t K = target.bucket(extents.front().K);
   const Epilogue epilogue = accumulate ? Epilogue::accumulate : Epilogue::light;
   MatmulConfig chosen = choose(target, Layout::tn, extents.front(), config, epilogue);
-  std::vector<Extents> seen = extents; // with a bucket of rows: parts beyond the last row are zeros
-  for (Extents &one : seen)
+  std::vector<Extents> bucketed = extents; // with a bucket of rows: parts beyond the last row are zeros
+  for (Extents &one : bucketed)
     one.K = K;
   if (!config)
-    pickSplit(target, seen, epilogue, chosen);
+    pickSplit(target, bucketed, epilogue, chosen);
   if (chosen.split % chosen.bk != 0)
     throw Error("'weight_gradient': expected 'split' to be a multiple of 'bk', but got " +
                 std::to_string(chosen.split) + " and " + std::to_string(chosen.bk));
@@ -353,8 +353,9 @@ static Plan planAlike(const Target &target, const std::vector<WeightGradient> &a
 
 Plan planWeightGradients(const Target &target, const std::vector<WeightGradient> &all, bool accumulate,
                          const std::optional<MatmulConfig> &config) {
-  const bool together = target.visit([](const CpuFacts &) { return false; }, [](const GpuFacts &) { return true; });
-  const auto areAlike = [&](const WeightGradient &a, const WeightGradient &b) {
+  const bool sharesLaunches =
+      target.visit([](const CpuFacts &) { return false; }, [](const GpuFacts &) { return true; });
+  const auto canShareLaunch = [&](const WeightGradient &a, const WeightGradient &b) {
     const auto listTypes = [](const WeightGradient &one) {
       return std::tuple(one.x.type, one.dw.type, one.db ? std::optional(one.db->type) : std::nullopt);
     };
@@ -364,13 +365,13 @@ Plan planWeightGradients(const Target &target, const std::vector<WeightGradient>
   std::vector<std::vector<WeightGradient>> groups;
   for (const WeightGradient &one : all) {
     const auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<WeightGradient> &to) {
-      return together && areAlike(to.front(), one);
+      return sharesLaunches && canShareLaunch(to.front(), one);
     });
     group == groups.end() ? groups.push_back({one}) : group->push_back(one);
   }
   Plan plan;
   for (const std::vector<WeightGradient> &group : groups)
-    plan += planAlike(target, group, accumulate, config);
+    plan += planGroup(target, group, accumulate, config);
   return plan;
 }
 

@@ -137,7 +137,7 @@ static Plan planHeadProduct(const Target &target, Layout layout, const TensorRef
 }
 
 /// The config of the kernels whose tiles have whole rows of weights.
-static AttentionConfig chooseRows(const Target &target, const AttentionExtents &s, const AttentionMask &mask) {
+static AttentionConfig softmaxConfig(const Target &target, const AttentionExtents &s, const AttentionMask &mask) {
   AttentionConfig rows = configFor({}, {}, s, mask);
   rows.bm = pickWholeRows(target, rowsOnCpu(target.bucket(s.Tk)), s.Tk);
   return rows;
@@ -153,7 +153,7 @@ Plan planPlainAttention(const Target &target, const TensorRef &q, const TensorRe
   const char *plan = "plain_attention";
   const AttentionExtents s = expectHeads(plan, q, k, v, o, {}, mask, scale);
   expectStored(plan, weights, s);
-  const AttentionConfig rows = chooseRows(target, s, mask);
+  const AttentionConfig rows = softmaxConfig(target, s, mask);
   const bool drops = rows.dropout != DropoutMode::off;
   const Arg dropped = drops ? Arg::workspace(0, f32, weights.extents) : Arg(weights);
   std::vector<Arg> args = {weights, dropped, mask.ranges.value_or(weights), wholeMask(mask, s, weights)};
@@ -174,7 +174,7 @@ Plan planPlainAttentionBackward(const Target &target, const PlainAttentionSaved 
   checkOperands(attentionBackwardKernel, {q, k, v, {}, dout, {}, {}, {}, {}, {}, dq, dk, dv}, plan);
   const int64_t group = s.H / s.Hk;
   const Arg dweights = Arg::workspace(0, f32, weights.extents);
-  const AttentionConfig rows = chooseRows(target, s, mask);
+  const AttentionConfig rows = softmaxConfig(target, s, mask);
   std::vector<Arg> args = {weights, dweights};
   appendDropout(args, mask, weights);
   Plan all = planHeadProduct(target, Layout::nt, dout, v, weights, 1, {group}, {}, dweights);
