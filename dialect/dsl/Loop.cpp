@@ -30,7 +30,7 @@ struct Loop::State {
   mlir::Value holds = {};         // the value of the condition there
   size_t depth = 0;               // of the body in the stack of open bodies
   mlir::Value induction = {};     // set once the body is open
-  mlir::Value position = {};      // what it counts for the body
+  mlir::Value position = {};      // the counter that the body sees
   int left = 0;                   // how many traces of the body remain
   int exceptions = 0;             // in flight when the loop began; stack unwinding is not an error of the loop
   size_t cellsBefore = 0;         // number of cells when the loop began

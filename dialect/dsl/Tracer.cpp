@@ -15,7 +15,7 @@ static thread_local Tracer *activeTracer = nullptr;
 static constexpr size_t unlisted = SIZE_MAX;
 static char poisonMark; // its address marks a poisoned cell
 
-/// Limits of a kernel: far above what compiles quickly, and a fraction of the smallest usual stack.
+/// Limits of a kernel: far above sizes that compile quickly, and a fraction of the smallest usual stack.
 static constexpr int64_t maxCalls = 1 << 14, maxStack = 2 << 20;
 
 // --- Tile: a registered cell -----------------------------------------------------------------------------------------

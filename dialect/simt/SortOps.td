@@ -16,11 +16,10 @@ def Simt_SortedBuffer : Type<And<[MemRefRankOf<[I8], [1]>.predicate,
 def Simt_SortOp : Simt_Op<"sort", [Pure]> {
   let summary = "stages of a bitonic sort along an axis, within each warp";
   let description = [{
-    The extent along the axis is a power of two, 2^m. A stage has a level l, from 1 to m, and a bit b, from l − 1 down to 0. Its
-    number is l · (l − 1) / 2 + l − 1 − b. It compares each element with the one whose position differs in bit b, and leaves the
-    smaller one where bit b of the position equals bit l. After all stages, `stages [0, m · (m + 1) / 2]`, elements are ascending.
-    With a second tile of numbers, equal elements are in the order of these numbers, which move with them. No stage uses a bit
-    that stands for warps.
+    The extent along the axis is a power of two, 2^m. A stage has a level l, from 1 to m, and a bit b, from l − 1 down to 0. Its number is
+    `l · (l − 1) / 2 + l − 1 − b`. It compares each element with the one whose position differs in bit b. The smaller one goes to the position
+    whose bit b equals bit l. After all stages, `stages [0, m · (m + 1) / 2]`, elements are ascending. With a second tile of numbers, equal
+    elements are in the order of these numbers, which move with them. No stage uses a bit that stands for warps.
 
     ```mlir
     #row = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [* *]>

@@ -60,7 +60,7 @@ static bool mayBeFast(Operation *op) {
   return llvm::is_contained(names, op->getName().getStringRef());
 }
 
-/// Whether it is an atomic, or of the operations of one thread that do what an atomic does.
+/// Whether it is an atomic, of a tile or of one thread.
 static bool hasScope(Operation *op) {
   auto access = dyn_cast<AccessOp>(op);
   const StringRef name = op->getName().getStringRef();

@@ -200,9 +200,9 @@ def Tile_CheckOp : Tile_Op<"check", [MemoryEffects<[MemWrite<Tile_Console>]>]> {
 def Tile_AssumeOp : Tile_Op<"assume", [MemoryEffects<[MemWrite<Tile_Console>]>]> {
   let summary = "promise that a condition is true";
   let description = [{
-    If the condition is false, the behaviour is undefined. The analyses of divisors and of ranges use it for the scalars that the
-    same block computes: comparisons of a scalar with a constant, remainders of a scalar by a constant that are 0, and conjunctions
-    of these. `tile-drop-assumptions` erases the operation. Its effect keeps it alive until then.
+    If the condition is false, the behaviour is undefined. The analyses of divisors and of ranges use it for the scalars that the same block
+    computes. They use comparisons of a scalar with a constant, remainders of a scalar by a constant that are 0, and conjunctions of these.
+    `tile-drop-assumptions` erases the operation. Its effect keeps it alive until then.
 
     ```mlir
     func.func @example(%n: i64) {

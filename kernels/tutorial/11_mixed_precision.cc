@@ -1,4 +1,4 @@
-// Chapter 11: narrow floating-point types, and what makes up for their rounding: f32 accumulators, a loss scale, and
+// Chapter 11: narrow floating-point types, and the remedies for their rounding: f32 accumulators, a loss scale, and
 // stochastic rounding.
 
 #include <kiln/dialect/dsl/Kernel.h>
@@ -37,10 +37,10 @@ const Kernel productKernel = kernel("product", product, {"a (M, K)", "b (K, N)",
 
 // Prints x as each format holds it, and as f16 holds it between a multiplication by the loss scale and a division.
 static void formats(Tile x, Tile scale) {
-  const auto held = [](Tile value, Type type) { return cast(cast(value, type), f32); };
-  print("bf16", held(x, bf16));
-  print("f16", held(x, f16));
-  print("f16 with a loss scale", held(x * scale, f16) / scale);
+  const auto rounded = [](Tile value, Type type) { return cast(cast(value, type), f32); };
+  print("bf16", rounded(x, bf16));
+  print("f16", rounded(x, f16));
+  print("f16 with a loss scale", rounded(x * scale, f16) / scale);
 }
 const Kernel formatsKernel = kernel("formats", formats, {"x f32", "scale f32"});
 

@@ -66,8 +66,8 @@ TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps, llvm
 /// is the ISA's order, or that of an accumulator's columns; then an f32 accumulator is A of the next product without a
 /// move.
 enum class KOrder : uint8_t { isa, accumulator };
-/// A (…, M, K) or B (…, K, N) for an accumulator that mmaAcc or wgmmaAcc made: the warps hold what they need, each its
-/// own copy. K's core is a multiple of `mma.k`.
+/// A (…, M, K) or B (…, K, N) for an accumulator of mmaAcc or wgmmaAcc. Each warp holds a copy of the elements that it
+/// multiplies. K's core is a multiple of `mma.k`.
 TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaShape mma, KOrder order = KOrder::isa);
 
 /// The accumulator D (…, M, N) of products that each thread adds by itself: up to 8 × 4 of the sums in a block of each.
