@@ -41,7 +41,7 @@ struct FactKinds {
   bool warps = false;             // the config's field `warps`
   bool stages = false;            // the config's field `stages`
   bool problems = false;          // the number of problems of a grouped launch, which the target runs at once
-  bool checksAssumptions = false; // kernels check what they assume, for a device that reports mistakes
+  bool checksAssumptions = false; // kernels check their assumptions, for a device that reports mistakes
 };
 
 /// Limits on kernels for a backend.
@@ -99,7 +99,7 @@ public:
 /// - "cpu" or "native": this machine. "cpu:NAME" or NAME: a CPU by LLVM's name.
 /// - ":generic" after one of these: the reference backend. ":amx": matmuls on AMX tiles, emulated without AMX.
 /// - "sm_80" or another architecture: a GPU. ":cubin" after it: with a cubin.
-/// - ":checked" after the name of a GPU: kernels check what they assume.
+/// - ":checked" after the name of a GPU: kernels check their assumptions.
 std::shared_ptr<const Backend> openBackend(const std::string &name);
 
 /// One backend of every kind, to fill registries.

@@ -37,7 +37,7 @@ std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, bool
 /// After the stage `loops`, it describes the kernel's vectors and scratch memory, and the iterations, vectors, accesses
 /// and masks of each loop. It names the places that have two versions of the code, one of them without masks.
 void explainLoops(mlir::ModuleOp module, Explanation &explanation);
-/// At the stage `tile`: what of each product is slow on `target` because of its shape, and a better shape.
+/// At the stage `tile`, it names the products whose shape is slow on `target`, and a better shape.
 void explainProducts(mlir::ModuleOp module, const CpuTarget &target, Explanation &explanation);
 
 // --- Rewrites of LLVM's IR before code generation --------------------------------------------------------------------

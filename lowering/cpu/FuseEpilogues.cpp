@@ -106,7 +106,7 @@ private:
     return true;
   }
 
-  /// Whether `load` reads exactly what `store` overwrites, element by element, and only for the same element's result.
+  /// Whether `load` reads exactly the elements that `store` overwrites, and each only for the result of that element.
   bool isSameElement(tile::AccessOp load, tile::StoreOp store) {
     if (stores.size() != 1 || !isSamePlace(load, store))
       return false;

@@ -109,7 +109,7 @@ private:
     for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
       const size_t before = entered.size();
       visit(operand, position);
-      if (isBranch && number > 0) // what a branch computes is not known after it
+      if (isBranch && number > 0) // values of a branch are not known after it
         for (; entered.size() > before; entered.pop_back())
           known.erase(entered.back());
     }

@@ -27,7 +27,7 @@ public:
   /// An element of a buffer as a value of the tile's element type.
   mlir::Value read(mlir::Location loc, mlir::Type element, mlir::Value buffer, mlir::ValueRange indices);
   void write(mlir::Location loc, mlir::Value value, mlir::Value buffer, mlir::ValueRange indices);
-  /// Conversion between an element and what is stored for it.
+  /// Conversion between an element and its stored form.
   mlir::Value fromStored(mlir::Location loc, mlir::Type element, mlir::Value stored);
   mlir::Value toStored(mlir::Location loc, mlir::Type stored, mlir::Value value);
 

@@ -133,7 +133,7 @@ static simt::WgmmaRowsOp stepsOf(OpBuilder &builder, simt::WgmmaRowsOp product, 
 /// Leaves the first step of `product` in its place and begins the others after `wait`, unless `wait` returns its
 /// accumulators.
 static void split(simt::WgmmaRowsOp product, simt::WgmmaWaitOp wait) {
-  SmallVector<Operation *> renamings = {product}; // and what only renames the registers of its accumulators
+  SmallVector<Operation *> renamings = {product}; // and operations that only rename the registers of its accumulators
   const auto isRenamed = [&](Value value) { return llvm::is_contained(renamings, value.getDefiningOp()); };
   for (Operation *op = product->getNextNode(); op != wait; op = op->getNextNode())
     if (llvm::any_of(op->getOperands(), isRenamed)) {

@@ -300,7 +300,7 @@ ResultRange Expander::scanned(tile::ScanOp op) {
   return carry->getResults();
 }
 
-// --- Sorts, and what finds its place by values -----------------------------------------------------------------------
+// --- Sorts, gathers and histograms: positions depend on values ------------------------------------------------------
 
 /// A stage of a sort (simt.sort) for a warp bit: each thread reads the elements that its own are compared with.
 SmallVector<Value> Expander::comparedInMemory(ValueRange tiles, unsigned axis, unsigned level, unsigned bit) {

@@ -57,7 +57,7 @@ static constexpr Stage gpuStages[] = {{"layouts", "gpu-adopt-layouts"},
 
 /// The suffix of an architecture's name that requests a cubin in addition to the PTX.
 static constexpr llvm::StringLiteral cubinSuffix = ":cubin";
-/// The suffix that makes kernels check what they assume.
+/// The suffix that makes kernels check their assumptions.
 static constexpr llvm::StringLiteral checkedSuffix = ":checked";
 
 namespace {

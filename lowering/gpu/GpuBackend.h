@@ -27,7 +27,7 @@ std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const S
 /// accesses, products, conversions and reductions are done.
 void explainLayouts(mlir::ModuleOp module, Explanation &explanation);
 
-/// After the stage `exchanges`: shared memory, what is written to it and read from it, and each barrier.
+/// After the stage `exchanges`, it describes shared memory, its writes and reads, and each barrier.
 void explainExchanges(mlir::ModuleOp module, Explanation &explanation);
 
 // --- Rewrites of LLVM's IR before code generation --------------------------------------------------------------------

@@ -104,7 +104,7 @@ private:
   }
 
   llvm::DenseSet<llvm::Instruction *> waiting;
-  llvm::DenseSet<llvm::Value *> ofProducts; // waits for products, and what is computed from their results
+  llvm::DenseSet<llvm::Value *> ofProducts; // waits for products, and values computed from their results
 };
 } // namespace
 

@@ -83,7 +83,7 @@ private:
     Value n, t;
   };
   struct Angle;
-  /// With what the rounded sum or product lost, exactly; `larger` is at least as large as `smaller`, or 0.
+  /// The rounded sum or product, and its rounding error, exactly. `larger` is at least as large as `smaller`, or 0.
   Pair exactSum(Value larger, Value smaller);
   Pair exactProduct(Value a, Value b);
   Pair log2InTwo(Value x);

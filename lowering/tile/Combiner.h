@@ -18,7 +18,7 @@ public:
 
   /// Of elements of this type, after tile-expand-ops: f32, f64, i8, i32 or i64; or the least or greatest of i1.
   Combiner(tile::ReduceKind kind, mlir::Type element) : kind(kind), element(element) {}
-  /// Of what an operation has: a kind, or a function, which may use scalars from outside.
+  /// Of an operation's kind, or of its function, which may use scalars from outside.
   template <class OpTy> static Combiner of(OpTy scan) {
     Combiner combiner(scan.getKind().value_or(tile::ReduceKind::Sum),
                       mlir::getElementTypeOrSelf(scan.getSources()[0].getType()));

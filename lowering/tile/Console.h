@@ -10,7 +10,7 @@
 
 namespace kiln::lowering {
 
-/// Adds what calls of the runtime need to a module. Function passes must not do this.
+/// Adds declarations and texts for calls of the runtime to a module. Function passes must not do this.
 class ConsoleSymbols {
 public:
   explicit ConsoleSymbols(mlir::ModuleOp module) : module(module) {}

@@ -49,7 +49,7 @@ static OpOperand *conditionOf(scf::WhileOp loop) {
   return &loop.getYieldOp()->getOpOperand(carried.getArgNumber());
 }
 
-/// Whether `op` is an atomic that returns old values from which follows what it has changed.
+/// Whether `op` is an atomic whose old values show whether it has changed memory.
 static bool isReadingAtomic(Operation &op) {
   if (auto update = dyn_cast<tile::AtomicRmwOp>(op))
     return update.getKind() == tile::AtomicKind::Exchange || update.getType().getElementType().isInteger();
