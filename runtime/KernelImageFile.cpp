@@ -66,7 +66,7 @@ private:
 } // namespace
 
 static constexpr int64_t anyLeast = std::numeric_limits<int64_t>::min(), anyMost = std::numeric_limits<int64_t>::max();
-static constexpr int64_t mostCount = 1 << 20; // of what a kernel has many of
+static constexpr int64_t mostCount = 1 << 20; // of arguments, fields, images and the like
 
 /// Passes all parts of a signature that do not follow from others. Slots do.
 template <class Stream, class Signature> static void pass(Stream &stream, Signature &signature) {

@@ -1,4 +1,4 @@
-// Times launches by the host's clock or the device's, and asks devices for what only some have.
+// Times launches by the host's clock or the device's, and looks for the optional interfaces of devices.
 
 #include "runtime/Meters.h"
 

@@ -43,7 +43,7 @@ public:
   ~AppendedFile();
   AppendedFile(const AppendedFile &) = delete;
   void write(std::string_view bytes);
-  /// Whether the path was removed, so that what is written is lost.
+  /// Whether the path was removed, so that further writes are lost.
   bool isRemoved() const;
 
 private:

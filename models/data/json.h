@@ -54,7 +54,7 @@ public:
 private:
   JsonObject(std::string path, std::string place, nlohmann::json json);
   const nlohmann::json &at(const std::string &name) const;
-  /// The list in a field; all of it are such items, which errors call `what`.
+  /// The list in a field. All its elements must satisfy `isItem`; errors call them `what`.
   const nlohmann::json &list(const std::string &name, const char *what, bool (*isItem)(const nlohmann::json &)) const;
 
   std::string path, place; // `place`: the way to this object in its file, "" or "settings."

@@ -1,4 +1,4 @@
-// A trained model: what a user names, its weights and its tokenizer, and all of it in host memory.
+// Loads a trained model into host memory: finds the folder or file that a user names, and reads weights and tokenizer.
 
 #pragma once
 

@@ -85,7 +85,7 @@ struct Stack {
   /// The output, from x (N, C), both taken from the arena; `name` is that of the final norm's.
   TensorRef forward(Build &build, TensorRef x, int64_t batch, int64_t time, const char *name, Saved &saved) const;
   /// The gradient of x from that of the output, in place or in new memory. Releases `saved` and x, the output if it is
-  /// a norm's, and launches what is deferred.
+  /// a norm's, and launches the deferred work.
   TensorRef backward(Build &build, TensorRef dx, Saved &saved) const;
   /// The blocks without saved activations: x becomes the last one's output in place.
   void infer(Build &build, const TensorRef &x, int64_t batch, int64_t time) const;

@@ -26,8 +26,8 @@ struct EmbeddingOptions {
   PositionTable positions = PositionTable::learned;
   bool givesPositions = false; // the batch gives the position of each token; otherwise they count from 0
   Init tokenInit = {Init::Kind::normal, 0.02}, positionInit = {Init::Kind::normal, 0.02};
-  /// Whether the token table's gradient already holds that of the tied head. Rows of tokens that do not occur are then
-  /// left alone.
+  /// Whether the token table's gradient already holds that of the tied head. Rows of tokens that do not occur then do
+  /// not change.
   bool tied = true;
   int table = -1; // index of a token table that another layer created; -1: its own
 };
@@ -69,8 +69,8 @@ private:
 };
 
 /// The positions of each token of a batch, as host arrays of fixed size: distinct = min(vocab, tokens), or with `every`
-/// the whole vocabulary. Unused entries of `tokens` are −1. They have no positions, nor have tokens that do not occur,
-/// nor token −1.
+/// the whole vocabulary. Unused entries of `tokens` are −1. Unused entries, tokens that do not occur, and token −1 have
+/// no positions.
 struct HostEmbeddingIndex {
   std::vector<int32_t> tokens, starts, positions;
 };

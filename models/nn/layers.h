@@ -21,15 +21,15 @@ public:
   Linear(ParameterList &list, const LayerNames &names, int64_t in, int64_t out, const LinearInit &init,
          LinearOptions options = {});
 
-  /// y = residual + drop(activation(x · W + b)), of which the epilogue selects parts; the layer decides about the bias.
-  /// x (N, in), y (N, out).
+  /// y = residual + drop(activation(x · W + b)). The epilogue selects the parts, except the bias, which the layer has
+  /// or lacks. x (N, in), y (N, out).
   void forward(Build &build, const TensorRef &x, const TensorRef &y, LinearEpilogue epilogue = {}) const;
 
   /// dW (+)= xᵀ · dy, db (+)= Σ dy. They may be deferred (Build::deferred); then x and dy must stay unchanged.
   void weightGradient(Build &build, const TensorRef &x, const TensorRef &dy) const;
   /// dx = dy · Wᵀ, or dx += with `add`.
   void inputGradient(Build &build, const TensorRef &dy, const TensorRef &dx, bool add = false) const;
-  /// dx = (dy · Wᵀ) ∘ the derivative of drop(activation(·)), the function that produced x; dx may be `slope.from`.
+  /// dx = (dy · Wᵀ) ∘ the derivative of drop(activation(·)), the function that produced x; dx may be `backward.from`.
   void inputGradient(Build &build, const TensorRef &dy, const TensorRef &dx, const LinearBackward &backward) const;
 
 private:
@@ -39,8 +39,8 @@ private:
 
 //===-- LayerNorm -----------------------------------------------------------------------------------------------===//
 
-/// Options: the root of the variance over width − ddof, with epsilon inside or outside the root; with weight and bias
-/// or without.
+/// Options: the divisor of the variance is width − ddof; epsilon is inside or outside the root; weight and bias, or
+/// none.
 struct NormOptions {
   int ddof = 0;
   double epsilon = 1e-5;

@@ -11,12 +11,12 @@
 
 namespace kiln {
 
-/// The role of a parameter, which decides its weight decay. A fixed one is a constant table of the model: it gets no
+/// The role of a parameter, which decides its weight decay. A `fixed` parameter is a constant table: it gets no
 /// gradient and no update.
 enum class Role { matrix, table, gain, bias, fixed };
 
-/// Which parameters have weight decay: matrices and embedding tables; those and LayerNorm gains (all that are not
-/// initialised to zero); or all.
+/// The parameters with weight decay. `matrices`: matrices and embedding tables. `nonzero`: LayerNorm gains too, so all
+/// that are not initialised to zero. `all`: every one.
 enum class DecayOn { matrices, nonzero, all };
 /// Names of the values, in the order of the enumeration.
 inline constexpr std::array<const char *, 3> decayOnNames = {"matrices", "nonzero", "all"};

@@ -317,7 +317,7 @@ std::optional<StepRow> Training::step() {
   return row;
 }
 
-/// Inserts what `look` adds to an empty row into the row, after the loss.
+/// Inserts the fields that `look` adds to an empty row into `row`, after the loss.
 void Training::addLooks(StepRow &row, const std::function<void(StepRow &)> &look) {
   StepRow looks;
   look(looks);

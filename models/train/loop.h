@@ -28,8 +28,8 @@ struct Run {
 };
 
 /// Trains, prints progress, logs and saves to the run's folder, until the last step or another way out (ways_out.h
-/// lists them, and what each saves). An overflow of f16 skips the update while the loss scale can shrink. A failed save
-/// before the last one is reported, and the run continues. Throws Error.
+/// lists them, and the checkpoint of each). An overflow of f16 skips the update while the loss scale can shrink. A
+/// failed save before the last one is reported, and the run continues. Throws Error.
 void train(Run run);
 
 } // namespace kiln

@@ -111,7 +111,7 @@ BufferSink Optimizer::sink() {
   };
 }
 
-//===-- Reading what several ranks have -------------------------------------------------------------------------===//
+//===-- Reading the parts of several ranks ----------------------------------------------------------------------===//
 
 namespace {
 /// The first rank's request to the others: a bucket of a buffer, or to continue, and whether it succeeded.

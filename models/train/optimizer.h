@@ -35,8 +35,8 @@ public:
   void initialize(uint64_t seed);
   /// Loads weights and moments in parts. The source has those of all ranks; this rank keeps its own.
   BufferSink sink();
-  /// Calls `save` with a source of all of them, on the first rank; the others send it their parts. Returns whether
-  /// `save` succeeded; the first rank throws what `save` throws.
+  /// On the first rank, calls `save` with a source of all of them; the other ranks send their parts. Returns whether
+  /// `save` succeeded. The first rank passes on an exception of `save`.
   bool share(const std::function<void(const BufferSource &)> &save) const;
 
   /// Whether outliers are skipped, by the loss in the record before update(); and the window of the last losses and

@@ -1,4 +1,4 @@
-// Makes a kernel's object file callable in this process. An object may call what lowering/Abi.h declares and nothing
+// Makes a kernel's object file callable in this process. An object may call the functions of lowering/Abi.h and nothing
 // else.
 
 #pragma once
@@ -24,7 +24,7 @@ class ObjectLoader : public std::enable_shared_from_this<ObjectLoader> {
 public:
   ObjectLoader();
   ~ObjectLoader();
-  /// Throws Error (internal) when the object is broken, lacks the kernel, or calls what it may not.
+  /// Throws Error (internal) when the object is broken, lacks the kernel, or calls another function.
   std::shared_ptr<const LoadedObject> load(const std::string &kernel, const std::vector<char> &object);
 
 private:

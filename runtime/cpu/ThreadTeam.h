@@ -19,10 +19,9 @@ public:
   static ThreadTeam &ofProcess();
 
   /// Calls `body` on the calling thread and on up to `threads` − 1 others, once on each, and returns when all that
-  /// began have returned. Others may come late or never, so `body` must look for what is left to do until there is
-  /// nothing. It must not throw: that ends the process. Where the system gives no more threads, fewer are called. Calls
-  /// from several threads at once, or from within a body, are served: the one that finds the team at work does all by
-  /// itself.
+  /// began have returned. Others may come late or never, so `body` must look for work until none is left. It must not
+  /// throw: that ends the process. Where the system gives no more threads, fewer are called. Calls from several threads
+  /// at once, or from within a body, are served: the one that finds the team at work does all by itself.
   void run(int threads, llvm::function_ref<void()> body) noexcept;
 
   ThreadTeam(const ThreadTeam &) = delete;

@@ -50,7 +50,7 @@ private:
   const int team;
   std::atomic<bool> gaveUp = false;
   std::atomic<uint64_t> epoch = 0; // counts changes of the next two
-  std::mutex mutex;                // guards what follows
+  std::mutex mutex;                // guards the members below
   int present = 0, waiting = 0;
   int confirmed = 0; // threads that have read memory since the last change
   int threads = 0;   // present when the launch was given up

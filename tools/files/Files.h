@@ -1,4 +1,4 @@
-// Reads the input files of programs; a folder for what a program or a test needs only while it runs.
+// Reads the input files of programs. Also a temporary folder, which lives as long as a program or test uses it.
 
 #pragma once
 
@@ -46,7 +46,7 @@ public:
   TemporaryFolder(const TemporaryFolder &) = delete;
   TemporaryFolder &operator=(const TemporaryFolder &) = delete;
 
-  /// The path of what is called so in it.
+  /// The path of the file `name` in it.
   std::string operator/(const std::string &name) const { return path + "/" + name; }
 
   std::string path;

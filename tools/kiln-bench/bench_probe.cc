@@ -52,7 +52,7 @@ static double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// Measures each probe as it follows itself, and behind a copy that replaces what the level-2 cache holds.
+/// Measures each probe as it follows itself, and after a copy that replaces the contents of the L2 cache.
 void Probes::measure() const {
   const double flushed = setting.quick ? 1 << 11 : 128 << 20; // both halves are larger than any such cache
   const Contender flush = copyOf(setting, flushed);

@@ -66,7 +66,7 @@ std::string tableOf(const std::vector<nlohmann::ordered_json> &rows, std::span<c
 // --- The work of a launch as JSON: with this input of the pipe model its predictions can be repeated ----------------
 
 nlohmann::ordered_json jsonOf(const LaunchWork &launch);
-/// Reads what jsonOf() wrote. Throws nlohmann::json::exception if a field is missing or has another type.
+/// The inverse of jsonOf(). Throws nlohmann::json::exception if a field is missing or has another type.
 LaunchWork launchWorkOf(const nlohmann::json &json);
 
 // --- The ratchet ----------------------------------------------------------------------------------------------------

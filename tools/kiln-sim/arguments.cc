@@ -157,7 +157,7 @@ static NamedTensorMap tensorMapNamed(const std::string &text) {
   return map;
 }
 
-/// The bytes of the map of an array at `address`. Throws Error for what the driver refuses, too.
+/// The bytes of the map of an array at `address`. Throws Error for maps that the driver would refuse, too.
 static std::string tensorMapBytes(TensorMapDescription description, uint64_t address) {
   description.address = address;
   const TensorMap map = makeTensorMap(description);

@@ -18,10 +18,11 @@ struct Argument {
 };
 
 /// The arguments that `text` names, in the order of the program's parameters, with their arrays in `memory`. Throws
-/// Error for a text that is none, too few or too many, what does not fit its parameter, and files that cannot be read.
+/// Error for invalid texts, for too few or too many arguments, for one that does not fit its parameter, and for files
+/// that cannot be read.
 std::vector<Argument> parseArguments(const Program &program, const std::string &text, Memory &memory);
 
-/// The bytes of the file that holds what an array has become.
+/// The bytes of a file with an array's present contents.
 std::string fileOf(const Argument &argument);
 
 /// The bits of the number that `text` spells, as the parameter's type: `3`, `2.5`, `true`, or of a type of as many

@@ -44,7 +44,7 @@ public:
   std::vector<BenchRow> run(int64_t size);
 
 private:
-  /// A line with what is launched.
+  /// A line, with its launch.
   struct Prepared {
     std::string label;
     std::shared_ptr<const Executable> executable; // null: a peer
@@ -122,7 +122,7 @@ void SizeBench::startPeers(Device &device, const Kernel &kernel,
 
 std::vector<BenchRow> SizeBench::run(int64_t size) {
   for (Prepared &line : prepared) {
-    measureOne(line); // loads what a later launch finds loaded
+    measureOne(line); // warms the caches, as an earlier launch does
     if (measure.isExact())
       continue;
     // Enough launches in a row that the clock's overhead does not matter.
@@ -150,7 +150,7 @@ std::vector<BenchRow> SizeBench::run(int64_t size) {
 // --- Reporting -------------------------------------------------------------------------------------------------------
 
 namespace {
-/// All rows, with what their texts need.
+/// The rows of a benchmark, and the units of its table.
 struct BenchResult {
   size_t lines; // with peers
   const Sweep &sweep;

@@ -24,8 +24,8 @@ std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering
 /// The explanation of a target's code for a kernel; throws Error if the target has none.
 std::string explained(mlir::ModuleOp module, const lowering::Backend &backend);
 
-/// The kernels, each with a line for every argument (name, view or scalar, what it is) and every field of its config
-/// (name, default, what it is).
+/// The kernels, each with a line for every argument (name, view or scalar, description) and every field of its config
+/// (name, default, description).
 std::string listOf(const std::vector<const Kernel *> &kernels);
 
 /// The picture (SVG) of a layout as --explain and the stages print it, `16x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1

@@ -26,7 +26,7 @@ namespace {
 class Follower {
 public:
   Follower(const std::vector<ArgFacts> &args, int self) : args(args), self(self) {}
-  /// Follows a value; `isWhole`: it is what was loaded, at most moved or converted.
+  /// Follows a value. `isWhole`: it is the loaded value, at most moved or converted.
   void follow(Value value, bool isWhole);
 
   void note(Kind kind) { use.kind = std::max(use.kind, kind); }

@@ -177,7 +177,7 @@ static Fill randomValues(Type type) {
   return isUnsigned(type) ? Fill{Arg(0).as(type), Arg(16).as(type)} : Fill{Arg(-8).as(type), Arg(8).as(type)};
 }
 
-/// The facts about an argument that say what the kernel does with integers.
+/// The facts about an argument that show how the kernel uses integers.
 static ArgFacts factsOf(const Arg &arg) {
   ArgFacts facts;
   facts.isView = arg.kind != Arg::Kind::scalar;

@@ -29,8 +29,8 @@ struct Candidate {
   Ranked first = {};                            // its value in the walk
 };
 
-/// The candidates are visited in batches. Every step uses what the steps before it found. Trials.cpp has the steps up
-/// to measuring, Tune.cpp the others.
+/// The candidates are visited in batches. Every step uses the results of the steps before it. Trials.cpp has the steps
+/// up to measuring, Tune.cpp the others.
 class Tuning {
 public:
   Tuning(Device &device, const Kernel &kernel, const std::vector<Arg> &args, const std::vector<Trial> &trials,

@@ -19,7 +19,7 @@ struct kiln_device {
   std::mutex mutex;
   int users = 0;                      // guarded by the mutex of all devices
   bool borrowsHostMemory = false;     // a simulator, which is lent the arguments of each launch
-  std::map<uintptr_t, uintptr_t> own; // begin and end of what kiln_allocate() gave
+  std::map<uintptr_t, uintptr_t> own; // begin and end of memory of kiln_allocate()
   int32_t type = 1, id = 0;           // DLPack's
 };
 
@@ -45,7 +45,7 @@ template <class Body> kiln_status guarded(Body &&body) noexcept {
   }
 }
 
-/// Throws Error unless there is something at `pointer`, which messages call `what`.
+/// Throws Error if `pointer` is null; messages call it `what`.
 void expectGiven(const void *pointer, const char *what);
 
 /// Sets `args` to the arguments of a launch in C++. The memory of the former ones is used again, so that a launch

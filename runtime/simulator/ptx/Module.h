@@ -1,5 +1,5 @@
-// PTX as a data structure: what the parser makes and the decoder reads. Names are resolved: a register, variable, label
-// or function is an index. Text is that of the source, which the module owns.
+// PTX as a data structure, which the parser makes and the decoder reads. Names are resolved: a register, variable,
+// label or function is an index. Text is that of the source, which the module owns.
 
 #pragma once
 
@@ -210,8 +210,8 @@ struct Use {
   bool isWrite = false;
 };
 
-/// The reads, each once, of registers that some way through the function has not written by then; what a guarded
-/// instruction writes does not count. `uses` are in the order of the instructions.
+/// The reads, each once, of registers that some path through the function has not written by then. Writes of guarded
+/// instructions do not count. `uses` are in the order of the instructions.
 std::vector<Use> unsureReads(const Function &function, const std::vector<Use> &uses);
 
 } // namespace kiln::ptx

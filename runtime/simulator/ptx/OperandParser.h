@@ -75,8 +75,8 @@ public:
 
   /// The label's number; the first use makes it.
   int label(std::string_view name);
-  /// Declare a list of branch targets (labels), of call targets (functions), and what an indirect call looks like; such
-  /// names are the function's.
+  /// Declare a list of branch targets (labels), a list of call targets (functions), and the prototype of an indirect
+  /// call. Their names belong to the function.
   void addBranchTargets(std::string_view name, std::vector<int> labels);
   void addCallTargets(std::string_view name, std::vector<int> functions);
   void addPrototype(std::string_view name, Prototype prototype);

@@ -6,8 +6,8 @@
 
 namespace kiln::ptx {
 
-/// Parses a whole file. Throws Error, `PTX line N: expected …, but got …`, for what is no PTX; instructions are not
-/// looked into beyond their operands' form.
+/// Parses a whole file. Throws Error, `PTX line N: expected …, but got …`, if it is not PTX. Of instructions, only the
+/// form of the operands is checked.
 Module parse(std::string text);
 
 /// Special registers by number, as Operand::index has them; OperandParser.cpp has their names.

@@ -14,7 +14,7 @@ extern const Kernel windowAttentionKernel, pagedAttentionKernel;
 extern const Kernel selectiveScanKernel, runningSumKernel, sortRowsKernel;
 extern const Kernel sparseRowsKernel, bagsKernel, histogramKernel;
 
-/// A launch of each; `peer` is what triton_users.py calls it.
+/// A launch of each; `peer` is its name in triton_users.py.
 std::vector<Problem> userProblems(Operands &make);
 
 } // namespace kiln::bench
