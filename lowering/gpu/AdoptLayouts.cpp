@@ -67,7 +67,7 @@ static LayoutAttr operandLayout(Operation *op, LayoutAttr layout) {
 
 /// Whether the tile depends only on small loads, constants and scalars, by a few operations that can be computed in
 /// `layout`.
-static bool canRemake(Value value, LayoutAttr layout, int steps = maxSteps) {
+static bool canRecompute(Value value, LayoutAttr layout, int steps = maxSteps) {
   Operation *const op = value.getDefiningOp();
   if (!isa<RankedTensorType>(value.getType()) || simt::layoutOf(value) == layout)
     return true;
@@ -78,7 +78,7 @@ static bool canRemake(Value value, LayoutAttr layout, int steps = maxSteps) {
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return isCheap(cast<tile::AccessOp>(op), layout.getLayout());
   const LayoutAttr wanted = operandLayout(op, layout);
-  return wanted && llvm::all_of(op->getOperands(), [&](Value each) { return canRemake(each, wanted, steps - 1); });
+  return wanted && llvm::all_of(op->getOperands(), [&](Value each) { return canRecompute(each, wanted, steps - 1); });
 }
 
 // --- Costs, in instructions of a thread ------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ static int64_t instructionsOf(Operation *op, const TileLayout &layout) {
   return isElementwise(op) ? layout.numStored() : 0;
 }
 
-/// The cost of computing the tile in `layout`, for tiles accepted by canRemake.
+/// The cost of computing the tile in `layout`, for tiles accepted by canRecompute.
 static int64_t instructionsFor(Value value, LayoutAttr layout) {
   Operation *const op = value.getDefiningOp();
   if (!isa<RankedTensorType>(value.getType()) || simt::layoutOf(value) == layout || isConstantLike(op))
@@ -127,14 +127,14 @@ static int64_t instructionsOf(simt::ConvertOp convert) {
 }
 
 /// Whether the conversion costs at least as many instructions as recomputing its tile in the required layout.
-static bool paysToRemake(simt::ConvertOp convert) {
+static bool isCheaperRecomputed(simt::ConvertOp convert) {
   const Value source = convert.getSource();
   return instructionsFor(source, simt::layoutOf(convert.getResult())) - instructionsSpared(source) <=
          instructionsOf(convert);
 }
 
 namespace {
-class Remaking {
+class Recomputing {
 public:
   /// The value in a layout, recomputed after its definition.
   Value in(LayoutAttr layout, Value value);
@@ -144,7 +144,7 @@ private:
 };
 } // namespace
 
-Value Remaking::in(LayoutAttr layout, Value value) {
+Value Recomputing::in(LayoutAttr layout, Value value) {
   if (!isa<RankedTensorType>(value.getType()) || simt::layoutOf(value) == layout)
     return value;
   if (const Value known = versions.lookup({value, layout}))
@@ -180,13 +180,13 @@ static bool staysInLane(simt::ConvertOp convert) {
 }
 
 /// If all users of a conversion are stores, stores the tile in its present layout.
-static void storeAsItLies(simt::ConvertOp convert) {
+static void storeInPresentLayout(simt::ConvertOp convert) {
   const LayoutAttr layout = simt::layoutOf(convert.getSource());
-  const bool can = llvm::all_of(convert->getUses(), [&](OpOperand &use) {
+  const bool canStore = llvm::all_of(convert->getUses(), [&](OpOperand &use) {
     auto access = dyn_cast<tile::AccessOp>(use.getOwner());
     return access && isa<tile::StoreOp>(use.getOwner()) && isCheap(access, layout.getLayout());
   });
-  if (!can)
+  if (!canStore)
     return;
   for (Operation *user : convert->getUsers())
     adopt(cast<tile::AccessOp>(user), layout);
@@ -211,14 +211,14 @@ struct AdoptLayouts : impl::AdoptLayoutsBase<AdoptLayouts> {
       return;
     SmallVector<simt::ConvertOp> converts;
     getOperation().walk([&](simt::ConvertOp convert) { converts.push_back(convert); });
-    Remaking remaking;
+    Recomputing recomputing;
     for (simt::ConvertOp convert : converts) {
       const LayoutAttr wanted = simt::layoutOf(convert.getResult());
       if (staysInLane(convert) || leadsToProduct(convert))
         continue;
-      storeAsItLies(convert);
-      if (!convert->use_empty() && canRemake(convert.getSource(), wanted) && paysToRemake(convert))
-        convert.replaceAllUsesWith(remaking.in(wanted, convert.getSource()));
+      storeInPresentLayout(convert);
+      if (!convert->use_empty() && canRecompute(convert.getSource(), wanted) && isCheaperRecomputed(convert))
+        convert.replaceAllUsesWith(recomputing.in(wanted, convert.getSource()));
     }
     eraseDead(getOperation());
   }

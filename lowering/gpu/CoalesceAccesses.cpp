@@ -325,8 +325,8 @@ void AccessGroups::agree(ArrayRef<tile::AccessOp> group) {
   };
   const auto [least, most] =
       std::minmax_element(group.begin(), group.end(), [&](auto a, auto b) { return getVector(a) < getVector(b); });
-  const bool goAlike = llvm::all_of(group, [&](tile::AccessOp op) { return order(op) == order(*least); });
-  if (!goAlike || order(*least).empty())
+  const bool haveEqualOrder = llvm::all_of(group, [&](tile::AccessOp op) { return order(op) == order(*least); });
+  if (!haveEqualOrder || order(*least).empty())
     return;
   const tile::AccessOp first = getVector(*most) <= 2 * getVector(*least) ? *least : *most;
   const simt::TileLayout layout = first->getAttrOfType<simt::LayoutAttr>("simt.layout").getLayout();

@@ -32,7 +32,7 @@ static bool isReadOnly(ThreadCode &code, tile::AccessOp load) {
 }
 
 /// A bool is true for any nonzero byte.
-static Value asTile(ThreadCode &code, ArrayRef<Value> elements, Type element) {
+static Value joinElements(ThreadCode &code, ArrayRef<Value> elements, Type element) {
   const auto type = VectorType::get({static_cast<int64_t>(elements.size())}, elements[0].getType());
   const Value vector = code.make<vector::FromElementsOp>(type, elements);
   if (!element.isInteger(1))
@@ -44,7 +44,7 @@ static Value asTile(ThreadCode &code, ArrayRef<Value> elements, Type element) {
 // --- Vectors within which a view ends --------------------------------------------------------------------------------
 
 /// A branch whose results are those of `then` if the condition holds, and otherwise `values`.
-static Values where(ThreadCode &code, Value condition, const Values &values, function_ref<Values()> then) {
+static Values branchIf(ThreadCode &code, Value condition, const Values &values, function_ref<Values()> then) {
   auto branch = scf::IfOp::create(code.builder, code.loc, TypeRange(ValueRange(values)), condition, !values.empty());
   const OpBuilder::InsertionGuard guard(code.builder);
   code.builder.setInsertionPointToStart(branch.thenBlock());
@@ -60,20 +60,20 @@ static Values where(ThreadCode &code, Value condition, const Values &values, fun
 /// Calls `part` for each vector within which the view may end. One branch encloses all of them; tiles that are
 /// completely inside skip it. Inside it there is a branch for each position along memory. `vectors` are the present
 /// values of the vectors, if any. They are replaced by the results of `part`.
-static void atCuts(ThreadCode &code, const GlobalTile &tile, const Indices &begins, Values &vectors,
-                   function_ref<Value(size_t)> part) {
+static void forCutVectors(ThreadCode &code, const GlobalTile &tile, const Indices &begins, Values &vectors,
+                          function_ref<Value(size_t)> part) {
   if (!tile.isCut())
     return;
   llvm::MapVector<int64_t, SmallVector<size_t>> places;
   for (const auto [number, stored] : llvm::enumerate(begins))
     places[tile.placeOf(stored)].push_back(number);
-  vectors = where(code, tile.isCut(), vectors, [&] {
+  vectors = branchIf(code, tile.isCut(), vectors, [&] {
     Values all = vectors;
     for (const auto &[place, numbers] : places) {
-      Values here;
+      Values old;
       for (const size_t number : vectors.empty() ? ArrayRef<size_t>() : ArrayRef(numbers))
-        here.push_back(vectors[number]);
-      const Values parts = where(code, tile.isCut(begins[numbers.front()]), here, [&] {
+        old.push_back(vectors[number]);
+      const Values parts = branchIf(code, tile.isCut(begins[numbers.front()]), old, [&] {
         return llvm::map_to_vector(numbers, [&](size_t number) { return part(number); });
       });
       for (const auto [number, value] : llvm::zip(numbers, parts))
@@ -121,7 +121,7 @@ static void distributeLoad(ThreadCode &code, tile::AccessOp op) {
     vectors.push_back(load(words, stored, 0, tile.isInside(stored), other));
     insideOthers.push_back(tile.isCut() ? tile.isInsideOtherAxes(stored) : Value());
   }
-  atCuts(code, tile, begins, vectors, [&](size_t number) {
+  forCutVectors(code, tile, begins, vectors, [&](size_t number) {
     Values parts(
         vector::ToElementsOp::create(code.builder, code.loc, recast(code, vectors[number], vectorType)).getResults());
     for (int64_t i = 0; i < tile.maxRest(); ++i) {
@@ -136,7 +136,7 @@ static void distributeLoad(ThreadCode &code, tile::AccessOp op) {
     auto parts = vector::ToElementsOp::create(code.builder, code.loc, recast(code, loaded, vectorType));
     llvm::copy(parts.getResults(), elements.begin() + stored);
   }
-  code.set(op.getTile(), asTile(code, elements, op.getTile().getType().getElementType()));
+  code.set(op.getTile(), joinElements(code, elements, op.getTile().getType().getElementType()));
 }
 
 /// A thread's elements of a tile in memory format.
@@ -166,7 +166,7 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
     store(stored, 0, tile.vector, code.both(tile.isInside(stored), owner));
     insideOthers.push_back(tile.isCut() ? code.both(tile.isInsideOtherAxes(stored), owner) : Value());
   }
-  atCuts(code, tile, begins, none, [&](size_t number) {
+  forCutVectors(code, tile, begins, none, [&](size_t number) {
     for (int64_t i = 0; i < tile.maxRest(); ++i)
       store(begins[number], i, 1, code.both(tile.isInRest(i), insideOthers[number]));
     return Value();
@@ -267,7 +267,7 @@ static void distributeAtomic(ThreadCode &code, tile::AccessOp op) {
   if (fenced && order != MemoryOrder::Release)
     tile::copyScope(op, simt::FenceOp::create(code.builder, code.loc));
   if (op->getNumResults() == 1)
-    code.set(op->getResult(0), asTile(code, before, op.getTile().getType().getElementType()));
+    code.set(op->getResult(0), joinElements(code, before, op.getTile().getType().getElementType()));
 }
 
 LogicalResult distribute(ThreadCode &code, tile::AccessOp op) {

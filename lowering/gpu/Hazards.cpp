@@ -93,7 +93,7 @@ template <class OpTy> static Access sharedAccess(OpTy op, bool writes, Value til
 }
 
 /// By any threads; the view is not written.
-static Access fetched(simt::FetchOp op) {
+static Access fetchAccess(simt::FetchOp op) {
   Access access{.op = op, .writes = true, .isCopy = true, .buffer = op.getBuffer().getDefiningOp<simt::BufferOp>()};
   access.slot.assign(op.getSlot().begin(), op.getSlot().end());
   return access;
@@ -131,7 +131,7 @@ template <class OpTy> static Access multiplied(OpTy op, Value operand) {
 static std::optional<Access> accessOf(Operation *op) {
   using Result = std::optional<Access>;
   return llvm::TypeSwitch<Operation *, Result>(op)
-      .Case([&](simt::FetchOp fetch) { return fetched(fetch); })
+      .Case([&](simt::FetchOp fetch) { return fetchAccess(fetch); })
       .Case([&](simt::MultiplyRowsOp multiply) { return multiplied(multiply, multiply.getRight()); })
       .Case([&](simt::WriteOp write) { return sharedAccess(write, true, write.getValue(), {}); })
       .Case([&](simt::ReadOp read) {

@@ -75,19 +75,19 @@ private:
 } // namespace
 
 /// Marks the copies that a wait completes as accesses of the threads.
-static void await(Pending &pending, simt::WaitCopiesOp wait) {
+static void applyWait(Pending &pending, simt::WaitCopiesOp wait) {
   for (Access &access : pending)
     access.isCopy &= !access.isAwaited(static_cast<int64_t>(wait.getPending()));
 }
 
 /// Marks the products that a wait completes. They complete in order.
-static void await(Pending &pending, simt::WaitMultiplyOp wait) {
+static void applyWait(Pending &pending, simt::WaitMultiplyOp wait) {
   for (Access &access : pending)
     access.isProduct &= access.newer < static_cast<int64_t>(wait.getPending());
 }
 
 /// Counts `op` among the products that have begun since each of `pending`, if it is one.
-static void count(Pending &pending, Operation &op) {
+static void countProduct(Pending &pending, Operation &op) {
   if (beginsProduct(&op))
     for (Access &access : pending)
       access.newer += access.isProduct;
@@ -108,12 +108,12 @@ void Passage::walk(Block &block) {
         isOrdered |= !access.isUnderWay();
     } else if (auto wait = dyn_cast<simt::WaitCopiesOp>(op)) {
       const Pending earlier = before;
-      await(before, wait);
+      applyWait(before, wait);
       for (const auto [now, then, by] : llvm::zip_equal(before, earlier, waits))
         if (then.isCopy && !now.isCopy)
           by = wait;
     } else if (auto wait = dyn_cast<simt::WaitMultiplyOp>(op)) {
-      await(before, wait);
+      applyWait(before, wait);
     } else if (const std::optional<LoopCarried> loop = LoopCarried::of(&op)) {
       const SmallVector<bool> earlier = ordered;
       walk(*loop->body);
@@ -128,7 +128,7 @@ void Passage::walk(Block &block) {
       for (const auto [isOrdered, wasOrdered] : llvm::zip_equal(ordered, afterThen))
         isOrdered &= wasOrdered;
     } else {
-      count(before, op);
+      countProduct(before, op);
       for (const Access &access : accessesOf(&op))
         for (const auto &[i, each] : llvm::enumerate(before))
           if (!hazard && !ordered[i] && conflict(each, access)) {
@@ -220,10 +220,10 @@ void Barriers::visit(Operation &op) {
   llvm::TypeSwitch<Operation *>(&op)
       .Case([&](scf::IfOp branch) { visitBranch(branch); })
       .Case([&](simt::BarrierOp) { clearByBarrier(pending); })
-      .Case([&](simt::WaitCopiesOp wait) { await(pending, wait); })
-      .Case([&](simt::WaitMultiplyOp wait) { await(pending, wait); })
+      .Case([&](simt::WaitCopiesOp wait) { applyWait(pending, wait); })
+      .Case([&](simt::WaitMultiplyOp wait) { applyWait(pending, wait); })
       .Default([&](Operation *other) {
-        count(pending, *other);
+        countProduct(pending, *other);
         for (const Access &access : accessesOf(other))
           visit(access);
       });

@@ -31,7 +31,7 @@ static RankedTensorType withExtent(Value tile, int64_t axis, int64_t extent) {
 }
 
 /// The first elements along the axis.
-static Value first(OpBuilder &builder, Location loc, Value tile, int64_t axis, int64_t extent) {
+static Value takeFirst(OpBuilder &builder, Location loc, Value tile, int64_t axis, int64_t extent) {
   const RankedTensorType type = withExtent(tile, axis, extent);
   if (type == tile.getType())
     return tile;
@@ -40,7 +40,7 @@ static Value first(OpBuilder &builder, Location loc, Value tile, int64_t axis, i
 }
 
 /// The tile padded to `extent` with the greatest number: the tile is repeated, and extra elements are replaced.
-static Value padded(OpBuilder &builder, Location loc, Value tile, int64_t axis, int64_t extent) {
+static Value padTo(OpBuilder &builder, Location loc, Value tile, int64_t axis, int64_t extent) {
   const auto from = cast<RankedTensorType>(tile.getType());
   const int64_t valid = from.getDimSize(axis);
   if (valid == extent)
@@ -56,7 +56,7 @@ static Value padded(OpBuilder &builder, Location loc, Value tile, int64_t axis, 
   Value twice = tile::ReshapeOp::create(builder, loc, shape({outer, 1, valid, inner}), flat);
   twice = tile::BroadcastOp::create(builder, loc, shape({outer, 2, valid, inner}), twice);
   twice = tile::ReshapeOp::create(builder, loc, shape({outer, 2 * valid, inner}), twice);
-  const Value more = first(builder, loc, twice, 1, extent);
+  const Value more = takeFirst(builder, loc, twice, 1, extent);
   const auto i32 = builder.getI32Type();
   const Value line = tile::IotaOp::create(builder, loc, RankedTensorType::get({extent}, i32));
   const Value isValid = emit.compare(arith::CmpIPredicate::slt, line, emit.integer(line.getType(), valid));
@@ -173,9 +173,9 @@ struct PadSorts : impl::PadSortsBase<PadSorts> {
       return;
     OpBuilder builder(op);
     const Location loc = op.getLoc();
-    Tiles tiles = {padded(builder, loc, op.getSource(), axis, extent)};
+    Tiles tiles = {padTo(builder, loc, op.getSource(), axis, extent)};
     if (op.getTies())
-      tiles.push_back(padded(builder, loc, op.getTies(), axis, extent));
+      tiles.push_back(padTo(builder, loc, op.getTies(), axis, extent));
     if (isFew) {
       tiles = Selection(op, count).select(tiles);
     } else {
@@ -184,7 +184,7 @@ struct PadSorts : impl::PadSortsBase<PadSorts> {
       tiles.assign(sort.getResults().begin(), sort.getResults().end());
     }
     for (auto [result, tile] : llvm::zip(op.getResults(), tiles))
-      result.replaceAllUsesWith(first(builder, loc, tile, axis, op.getCount()));
+      result.replaceAllUsesWith(takeFirst(builder, loc, tile, axis, op.getCount()));
     op.erase();
   }
 };

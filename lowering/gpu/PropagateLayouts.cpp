@@ -55,10 +55,10 @@ static bool keepsShape(tile::MoveOp move) {
 }
 
 /// Whether all tiles of an operation have one layout.
-static bool isTogether(Operation *op) { return isa<tile::ScanOp, tile::SortOp>(op); }
+static bool needsOneLayout(Operation *op) { return isa<tile::ScanOp, tile::SortOp>(op); }
 
 /// The layout if tiles of such an operation can have it, otherwise null.
-static LayoutAttr together(Operation *op, LayoutAttr layout) {
+static LayoutAttr supportedLayout(Operation *op, LayoutAttr layout) {
   auto scan = dyn_cast<tile::ScanOp>(op);
   const bool fits = layout && (!scan || simt::planScan(layout.getLayout(), static_cast<unsigned>(scan.getAxis())));
   return fits ? layout : LayoutAttr();
@@ -67,7 +67,7 @@ static LayoutAttr together(Operation *op, LayoutAttr layout) {
 /// Whether this pass knows the layouts of the tiles of `op`. Operands of reductions, histograms and prints may have
 /// any.
 static bool hasRule(Operation *op) {
-  return isElementwise(op) || isTogether(op) || op->hasTrait<OpTrait::ConstantLike>() ||
+  return isElementwise(op) || needsOneLayout(op) || op->hasTrait<OpTrait::ConstantLike>() ||
          isa<tile::AccessOp, tile::MoveOp, tile::DotOp, tile::TakeOp, tile::ReduceOp, tile::HistogramOp, tile::IotaOp,
              tile::PrintOp, tile::CheckOp, scf::ForOp, scf::WhileOp, scf::IfOp, scf::YieldOp, scf::ConditionOp>(op);
 }
@@ -115,8 +115,8 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
     const auto source = result ? sourceLayout(move, result.getLayout()) : std::nullopt;
     return source ? attributeOf(*source, context) : keepsShape(move) ? result : LayoutAttr();
   }
-  if (isTogether(op))
-    return together(op, result);
+  if (needsOneLayout(op))
+    return supportedLayout(op, result);
   if (isa<tile::TakeOp>(op)) // the index has the source's layout
     return number == 1 ? result : LayoutAttr();
   return isElementwise(op) ? result : LayoutAttr();
@@ -129,8 +129,8 @@ static LayoutAttr resultLayout(Operation *op, LayoutAttr operand) {
     return isTile(reduce.getResult())
                ? attributeOf(operand.getLayout().slice(static_cast<unsigned>(reduce.getAxis())), context)
                : LayoutAttr();
-  if (isTogether(op))
-    return together(op, operand);
+  if (needsOneLayout(op))
+    return supportedLayout(op, operand);
   if (auto move = dyn_cast<tile::MoveOp>(op); move && isTile(op->getResult(0))) {
     const auto result = resultLayout(move, operand.getLayout());
     return result ? attributeOf(*result, context) : keepsShape(move) ? operand : LayoutAttr();
@@ -223,7 +223,7 @@ void Propagation::forwards(bool repeats) {
       for (const auto [number, value] : llvm::enumerate(yield.getOperands()))
         for (const Value target : targetsOf(yield, number))
           prefer(target, preferredLayoutOf(value));
-    } else if (isTogether(op)) {
+    } else if (needsOneLayout(op)) {
       for (const Value result : op->getResults())
         prefer(result, chosen(op));
       for (const Value source : op->getOperands())
@@ -256,10 +256,10 @@ void Propagation::backwards() {
           prefer(value, preferredLayoutOf(target));
       continue;
     }
-    if (isTogether(op)) {
+    if (needsOneLayout(op)) {
       for (const Value result : op->getResults())
         for (const Value source : op->getOperands())
-          prefer(source, together(op, preferredLayoutOf(result)));
+          prefer(source, supportedLayout(op, preferredLayoutOf(result)));
       continue;
     }
     const LayoutAttr result = op->getNumResults() == 1 ? preferredLayoutOf(op->getResult(0)) : LayoutAttr();
@@ -353,7 +353,7 @@ Value Propagation::in(LayoutAttr layout, Value value) {
 void Propagation::settleTogether(Operation *op) {
   LayoutAttr layout = chosen(op);
   for (const Value source : op->getOperands())
-    layout = layout ? layout : together(op, simt::layoutOf(source));
+    layout = layout ? layout : supportedLayout(op, simt::layoutOf(source));
   layout = layout ? layout : blockedLayout(op->getOperand(0));
   for (OpOperand &operand : op->getOpOperands())
     operand.set(in(layout, operand.get()));
@@ -362,7 +362,7 @@ void Propagation::settleTogether(Operation *op) {
 }
 
 void Propagation::settle(Operation *op) {
-  if (isTogether(op))
+  if (needsOneLayout(op))
     return settleTogether(op);
   if (auto counted = dyn_cast<tile::HistogramOp>(op); counted && counted.getMask())
     counted.getMaskMutable().assign(in(simt::layoutOf(counted.getSource()), counted.getMask()));
@@ -409,7 +409,7 @@ void Propagation::settle(Operation *op) {
 
 /// Moves a conversion directly before its first use in its block, which shortens the lifetime of its result. A
 /// conversion used in a loop stays outside of it.
-static void sink(simt::ConvertOp convert) {
+static void moveToFirstUse(simt::ConvertOp convert) {
   Operation *first = nullptr;
   for (Operation *user : convert->getUsers()) {
     Operation *const here = convert->getBlock()->findAncestorOpInBlock(*user);
@@ -463,7 +463,7 @@ struct PropagateLayouts : impl::PropagateLayoutsBase<PropagateLayouts> {
     Propagation(getOperation()).run();
     SmallVector<simt::ConvertOp> converts;
     getOperation().walk([&](simt::ConvertOp convert) { converts.push_back(convert); });
-    llvm::for_each(converts, sink);
+    llvm::for_each(converts, moveToFirstUse);
     getOperation().walk(hoistSmallTiles); // inner loops first
     if (failed(checkSizes(getOperation())))
       signalPassFailure();
