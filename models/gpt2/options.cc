@@ -19,7 +19,7 @@ static void addModel(CLI::App *app, ModelOptions &o) {
     addSizeFlags(app, o, "transformer blocks", "hidden channels of the MLP (4 times the width)", "positions");
     addNumber<int64_t>(app, "--vocab", o.vocab, "tokens (bytes need 256)");
     app->add_flag_callback(
-        "--untied", [&o] { o.tied = false; }, "the output head has its own weight, not the token table (untied)");
+        "--untied", [&o] { o.tied = false; }, "the output head has its own weight, not the token table");
   };
   addBelow(app, "Model", add);
 }
@@ -73,7 +73,10 @@ static CLI::App *addTest(CLI::App &app, TestOptions &o) {
   CLI::App *test =
       app.add_subcommand("test", "compare a device with another, or with llm.c: logits, loss and every gradient");
   addModel(test, o.model);
-  test->add_option("--against", o.against, "device to compare with")->capture_default_str();
+  test->add_option("--against", o.against,
+                   "device to compare with; or differences: each gradient is compared with differences of the loss, "
+                   "which finds a wrong formula")
+      ->capture_default_str();
   test->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16");
   addNumber<int64_t>(test, "--batch", o.batch, "sequences")->capture_default_str();
   addNumber<uint64_t>(test, "--seed", o.seed, "seed of random weights and tokens")->capture_default_str();

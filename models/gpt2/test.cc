@@ -1,4 +1,5 @@
-// Runs one micro-batch on both devices, with random tokens and weights or with llm.c's.
+// Runs one micro-batch on both devices, with random tokens and weights or with llm.c's. Or compares its gradients with
+// differences of its loss.
 
 #include "models/generate/generator.h"
 #include "models/gpt2/commands.h"
@@ -9,13 +10,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <fmt/format.h>
+#include <functional>
+#include <random>
 
 namespace kiln {
 
 namespace {
 /// The results of a device by name, in the order of the table.
 using Results = std::vector<std::pair<std::string, std::vector<float>>>;
+/// Their errors by name.
+using Errors = std::vector<std::pair<std::string, double>>;
 } // namespace
 
 /// Each device is within five roundings of the exact gradient for two layers; errors of layers add up as a random walk.
@@ -79,6 +85,74 @@ static double relativeError(const std::vector<float> &got, const std::vector<flo
   return difference == 0 ? 0 : std::sqrt(difference / norm);
 }
 
+static Errors relativeErrors(const Results &got, const Results &want) {
+  Errors errors;
+  for (size_t i = 0; i < want.size(); ++i)
+    errors.emplace_back(want[i].first, relativeError(got[i].second, want[i].second));
+  return errors;
+}
+
+/// The slope of a function at 0 by differences. Their truncation error falls with the step and their rounding error
+/// rises, so the estimate counts that changes least when the step is doubled.
+static double slopeOf(const std::function<double(double)> &value) {
+  std::vector<double> slopes, estimates; // at steps of 0.002, 0.004, …; estimates without the next term of the series
+  double slope = 0, least = INFINITY;
+  for (double step = 0.002; step < 0.2; step *= 2) {
+    slopes.push_back((value(step) - value(-step)) / (2 * step));
+    if (slopes.size() > 1)
+      estimates.push_back((4 * slopes.end()[-2] - slopes.back()) / 3);
+    if (estimates.size() > 1)
+      if (const double change = std::abs(estimates.back() - estimates.end()[-2]); change < least) {
+        least = change;
+        slope = estimates.end()[-2];
+      }
+  }
+  return slope;
+}
+
+/// Moves each tensor along a random direction of ±1. The slope of the mean loss by the gradient differs from that by
+/// differences of the loss by this, divided by the norm of the tensor's gradient. Noise of ±0.15 on the initial weights
+/// makes all gradients large enough for losses in f32.
+static Errors slopeErrors(const std::shared_ptr<Device> &device, const Network &network, const Task &task) {
+  Trainer trainer(device, network, task.settings);
+  trainer.initialize(task.settings.seed);
+  std::mt19937_64 random(task.settings.seed);
+  const std::vector<char> initial = trainer.download().values;
+  std::vector<float> weights(initial.size() / sizeof(float));
+  std::memcpy(weights.data(), initial.data(), initial.size());
+  for (float &w : weights)
+    w += 0.15f * (static_cast<float>(random() >> 40) * 0x1p-23f - 1);
+  const auto upload = [&](const std::vector<float> &values) {
+    const char *const bytes = reinterpret_cast<const char *>(values.data());
+    trainer.uploadWeights({bytes, bytes + initial.size()});
+  };
+  upload(weights);
+  trainer.beginStep(0, 1);
+  trainer.addGradient(task.batch, 0);
+  const std::vector<float> gradients = trainer.gradients();
+  const auto targets = static_cast<double>(task.settings.batch * network.config().context);
+  Errors errors;
+  for (const Parameter &p : network.parameters().all()) {
+    std::vector<float> signs(p.count());
+    double squares = 0, slope = 0;
+    for (int64_t i = 0; i < p.count(); ++i) {
+      const double gradient = gradients[p.offset + i];
+      signs[i] = random() % 2 ? 1.0f : -1.0f;
+      slope += signs[i] * gradient;
+      squares += gradient * gradient;
+    }
+    const double measured = slopeOf([&](double distance) {
+      std::vector<float> moved = weights;
+      for (int64_t i = 0; i < p.count(); ++i)
+        moved[p.offset + i] += static_cast<float>(distance) * signs[i];
+      upload(moved);
+      return trainer.lossSum(task.batch) / targets;
+    });
+    errors.emplace_back(p.name, std::abs(measured - slope) / std::max(std::sqrt(squares), 1e-12));
+  }
+  return errors;
+}
+
 static Task randomTask(const TestOptions &options) {
   if (options.batch < 1)
     throw Error(fmt::format("expected '--batch' to be at least 1, but got {}", options.batch));
@@ -95,6 +169,22 @@ static Task llmcTask(const TestOptions &options, const LlmcDebugState &state, Gp
   return task;
 }
 
+/// Prints a table; returns whether no error is above the bound.
+static bool report(const std::string &title, const Errors &errors, double bound) {
+  size_t width = 0, beyond = 0;
+  for (const auto &[name, error] : errors)
+    width = std::max(width, name.size());
+  writeResult(fmt::format("{}\n{:<{}}  error     bound\n", title, "", width));
+  for (const auto &[name, error] : errors) {
+    const bool isWithin = error <= bound; // false for NaN
+    beyond += !isWithin;
+    writeResult(fmt::format("{:<{}}  {:.2e}  {:.2e}{}\n", name, width, error, bound, isWithin ? "" : "  beyond"));
+  }
+  writeResult(beyond == 0 ? "all are within their bounds\n"
+                          : fmt::format("{} of {} are beyond\n", beyond, errors.size()));
+  return beyond == 0;
+}
+
 bool compare(const TestOptions &options) {
   std::optional<LlmcDebugState> state;
   std::optional<Gpt2Config> config;
@@ -106,27 +196,26 @@ bool compare(const TestOptions &options) {
   if (options.dtype)
     task.settings.type = task.config.type = dtypeNamed("dtype", *options.dtype);
   const Network network(task.config);
+  const std::string title = fmt::format("{} in {}: ", textOf(task.config), dtypeName(task.config.type));
+  const bool isSlopes = !state && options.against == "differences";
+  if (isSlopes && task.config.type != f32)
+    throw Error(fmt::format("expected '--dtype' fp32 for differences of the loss, but got {}", *options.dtype));
   const std::shared_ptr<Device> device = openDevice(options.machine);
+  if (isSlopes) {
+    task.settings.precision = Precision::ieee;
+    return report(title + fmt::format("gradients of '{}' compared with differences of its loss", device->name()),
+                  slopeErrors(device, network, task), 1e-2);
+  }
   const std::shared_ptr<Device> other = state ? nullptr : Device::open(options.against);
   const Results got = resultsOn(device, network, task),
                 want = state ? resultsIn(*state, options, network) : resultsOn(other, network, task);
-  const double bound = errorBound(task.config, device->target().precisionOf(task.config.type));
-  size_t width = 0, beyond = 0;
-  for (const auto &[name, values] : want)
-    width = std::max(width, name.size());
-  writeResult(fmt::format("{} in {}: '{}' compared with '{}'\n{:<{}}  error     bound\n", textOf(task.config),
-                          dtypeName(task.config.type), device->name(), state ? *options.debugState : other->name(), "",
-                          width));
-  for (size_t i = 0; i < want.size(); ++i) {
-    const double error = relativeError(got[i].second, want[i].second);
-    const bool isWithin = error <= bound; // false for NaN
-    beyond += !isWithin;
-    writeResult(
-        fmt::format("{:<{}}  {:.2e}  {:.2e}{}\n", want[i].first, width, error, bound, isWithin ? "" : "  beyond"));
-  }
-  writeResult(beyond == 0 ? "all are within their bounds\n"
-                          : fmt::format("{} of {} are beyond\n", beyond, want.size()));
-  return beyond == 0;
+  double bound = 0; // of the device that rounds more
+  for (const Device *each : {device.get(), other.get()})
+    if (each)
+      bound = std::max(bound, errorBound(task.config, each->target().precisionOf(task.config.type)));
+  return report(title +
+                    fmt::format("'{}' compared with '{}'", device->name(), state ? *options.debugState : other->name()),
+                relativeErrors(got, want), bound);
 }
 
 } // namespace kiln

@@ -298,4 +298,28 @@ TEST_F(LooksTest, DevicesAreCompared) {
   EXPECT_EQ(gpt2({"test", "--batch", "0"}).status, 2);
 }
 
+class ComparisonTest : public ProgramTest {
+protected:
+  /// `gpt2 test` of a small model, with these flags.
+  Result compare(std::vector<std::string> flags) const {
+    flags.insert(flags.begin(), {"test", "--layers", "1", "--heads", "2", "--width", "32", "--context", "16"});
+    return gpt2(flags);
+  }
+};
+
+// The bound is that of the device that rounds more, whichever is compared with the other: a GPU rounds products to
+// tf32.
+TEST_F(ComparisonTest, TheBoundIsOfBothDevices) {
+  expectResult(compare({"--device", "cpu", "--against", "simulator:sm_80"}), 0, {"4.88e-03", "all are within"});
+  expectResult(compare({"--device", "simulator:sm_80", "--against", "cpu"}), 0, {"4.88e-03", "all are within"});
+}
+
+// Gradients agree with differences of the loss, which narrow types do not resolve.
+TEST_F(ComparisonTest, GradientsAreComparedWithDifferences) {
+  expectResult(compare({"--device", firstDevice(), "--against", "differences"}), 0,
+               {"gradients of '", "wte.weight", "h.0.mlp.c_fc.bias", "all are within"});
+  expectMistake(compare({"--against", "differences", "--dtype", "bf16"}),
+                "expected '--dtype' fp32 for differences of the loss, but got bf16");
+}
+
 } // namespace
