@@ -455,6 +455,8 @@ void Training::steps() {
     progress.showCurve();
   for (const std::string &line : introduction(run, *device, trainer, peak))
     progress.note(line);
+  if (state.step == s.steps)
+    progress.note(fmt::format("all {} steps are taken; --steps continues with more", s.steps));
   try {
     completeRow(progress);
     std::optional<Way> end = isUnevaluated ? std::optional(Way::signal) : std::nullopt;

@@ -102,9 +102,6 @@ Progress::~Progress() {
 }
 
 std::string Progress::text(const StepRow &row) const {
-  const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
-  const double left =
-      elapsed / static_cast<double>(std::max<int64_t>(1, row.step - first)) * static_cast<double>(last - row.step);
   std::string text = fmt::format("step {}/{}  loss {:.4f}", row.step, last, row.number("loss").value_or(NAN));
   if (const std::optional<double> validation = row.number("val_loss"))
     text += fmt::format("  val {:.4f}", *validation);
@@ -112,6 +109,10 @@ std::string Progress::text(const StepRow &row) const {
     text += fmt::format("  {:.1f}k tokens/s", *rate / 1000);
   if (const std::optional<double> share = row.number("peak_share"))
     text += fmt::format("  {:.0f} % of measured peak", 100 * *share);
+  if (row.step <= first) // no step has been taken: the row is of the run that is resumed
+    return text;
+  const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count(),
+               left = elapsed / static_cast<double>(row.step - first) * static_cast<double>(last - row.step);
   return text + fmt::format("  {} left", clockText(left));
 }
 
@@ -130,6 +131,8 @@ void Progress::show(const StepRow &row) {
   if (curve)
     curve->add(row.number("loss").value_or(NAN));
   const Clock::time_point now = Clock::now();
+  if (row.step <= first)
+    begin = now;
   const double since = std::chrono::duration<double>(now - shown).count();
   const bool evaluated = row.number("val_loss").has_value();
   const bool due = row.step == last || row.step == first + 1 || evaluated;

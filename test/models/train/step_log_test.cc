@@ -214,6 +214,24 @@ TEST(Progress, PrintsPlainLinesToAFile) {
   EXPECT_NE(text.find("step 2/2  loss 2.5000"), std::string::npos);
 }
 
+// The row of the step before a resumed run has no time left: none of the run's steps has been measured.
+TEST(Progress, TellsNoTimeBeforeTheFirstStep) {
+  const TemporaryFolder folder;
+  std::FILE *out = std::fopen((folder / "out").c_str(), "w");
+  {
+    Progress progress(1, 2, false, out);
+    StepRow before = row(1);
+    before.set("val_loss", 2.5);
+    progress.show(before);
+    progress.show(row(2));
+  }
+  std::fclose(out);
+  const std::string text = readText(folder / "out"), first = text.substr(0, text.find('\n'));
+  EXPECT_NE(first.find("step 1/2"), std::string::npos) << text;
+  EXPECT_EQ(first.find("left"), std::string::npos) << text;
+  EXPECT_NE(text.find("0:00 left"), std::string::npos) << text;
+}
+
 // Without output, as for all ranks except the first, nothing is shown, and no curve at the end.
 TEST(Progress, IsSilentWithoutAnOutput) {
   Progress progress(0, 2, true, nullptr);
