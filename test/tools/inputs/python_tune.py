@@ -69,6 +69,7 @@ fails(lambda: kernels.wrong.tune(*small, grid=1, budget=5, configs=[{"chunk": 8}
 assert not os.path.exists(wrong)
 fails(lambda: kernels.changing.tune(*small, grid=1), "all fields with candidates are `.changing()`: pass vary_results=True")
 fails(lambda: kernels.plain.tune(*small, grid=1), "expected a field with candidates that")
+fails(lambda: kernels.scale.tune(x, out, grid=programs, configs=[64]), "expected dictionaries in configs, such as {\"block\": 256}, but got 64")
 fails(lambda: kernels.scale.tune(x, out, grid=programs, configs=[{"blok": 1}]), "kernel 'scale' has no config field 'blok'; did you mean 'block'?")
 fails(lambda: kernels.scale.tune(x, memoryview(bytes(out)).cast("f"), grid=programs), "may be written for 'out', but got a read-only tensor")
 fails(lambda: kernels.scale.tune(x, out, grid=(1, 1, 1, 1)), "a grid of 1 to 3 extents, but got 4")

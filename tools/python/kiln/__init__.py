@@ -134,6 +134,11 @@ class _Config(dict):
     def __missing__(self, name):
         self._kernel._config_text(f"{name}=".encode())  # an error
 
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(f"kernel '{self._kernel.name}': expected config[\"{name}\"], as of a dictionary, but got config.{name}")
+
 
 class Kernel:
     """A kernel of a library. `kernel[grid](arguments…)` launches it. The grid is one to three numbers, or a function that
@@ -200,7 +205,7 @@ class Kernel:
         try:
             extents = array.array("q", (*grid, 1, 1)[:3])
         except TypeError:
-            text = ", ".join(map(str, grid))
+            text = ", ".join(map(repr, grid))
             raise Error(f"kernel '{self.name}': expected whole numbers in the grid, but got {text}; use kiln.cdiv") from None
         if 0 in extents[1:] and min(extents) == 0:  # no programs, which the C interface spells with 0 on axis 0 alone
             extents = array.array("q", (0, 1, 1))
@@ -243,6 +248,9 @@ class Kernel:
             _c.check(_c.library.kiln_candidates(device._handle, self._handle, _text_of(fixed), vary_results, ctypes.byref(text)))
             configs = [_fields_of(line) for line in text.value.decode().splitlines()]
         else:
+            for config in configs:
+                if not isinstance(config, dict):
+                    raise Error(f"kernel '{self.name}': expected dictionaries in configs, such as {{\"block\": 256}}, but got {config!r}")
             names = {name: None for config in configs for name in config}  # in order
             for name in names:
                 if name not in self.config:
@@ -318,6 +326,16 @@ def load(path=None):
     if path is not None and not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     return Library(None if path is None else str(path))
+
+
+def __getattr__(name):
+    hint = {  # for names of Triton's
+        "jit": "; a kernel is a C++ function: kiln.load(\"FILE.cc\")",
+        "autotune": "; kernel.tune(…) finds the fastest config in advance",
+        "Config": "; a config is a dictionary: kernel.tune(…, configs=[{\"block\": 256}])",
+        "next_power_of_2": "; a tile may have any extent",
+    }.get(name, "")
+    raise AttributeError(f"module 'kiln' has no attribute '{name}'{hint}")
 
 
 from . import ops, testing  # noqa: E402
