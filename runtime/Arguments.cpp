@@ -178,7 +178,7 @@ static void checkEqual(const std::string &kernel, const Signature &signature, co
     if (args[first].ref.extents[firstAxis] != args[second].ref.extents[secondAxis])
       throw Error(
           fmt::format("kernel '{}': expected {} to have the extent of dimension {} of {} in dimension {}, as it "
-                      "was compiled for, but got {} and {}",
+                      "was compiled for, but got {} and {}; extents of other names in its registration may differ",
                       kernel, calledArgument(signature.parameters[second].name, second), firstAxis,
                       calledArgument(signature.parameters[first].name, first), secondAxis, textOf(args[second]),
                       textOf(args[first])));
