@@ -39,7 +39,9 @@ std::shared_ptr<Device> Device::open(const std::string &name) {
   if (std::shared_ptr<Device> device = openCuda(name))
     return device;
   const std::optional<std::string> meant = nearest(name, names());
-  const bool isArchitecture = meant && meant->ends_with(":" + name); // of a GPU, simulated or not
+  // That of a GPU, which is simulated or not.
+  const bool isArchitecture =
+      meant && meant->starts_with("simulator:") && name.find(':') == name.npos && !meant->starts_with(name);
   throw Error(unknownName("device", name, names(),
                           isArchitecture ? fmt::format("; did you mean '{}' or 'cuda:0'?", *meant)
                                          : didYouMean(name, names())));

@@ -246,7 +246,7 @@ Tile where(At condition, At a, At b) {
   Call call("where", condition.loc);
   mlir::Value chosen = call.value(condition);
   if (chosen && elementOf(chosen) != boolean) {
-    call.expected() << "a boolean condition, but got " << describe(chosen);
+    call.expected() << "a boolean condition, but got " << describe(chosen) << "; compare it, as x > 0";
     chosen = {};
   }
   Operands operands = unify(call, {&a, &b});

@@ -33,6 +33,16 @@ template <NoList T, class... More>
 KILN_MASK_OF_STORE void store(View, Offsets, std::initializer_list<int64_t>, T, More...);
 template <NoList T, class... More> KILN_MASK_OF_STORE Tile atomic_add(View, Offsets, At, T, More...);
 
+/// A pointer, where a view belongs.
+#define KILN_POINTER                                                                                                   \
+  KILN_MISTAKE("memory is a View, which knows its type, extents and strides: write View x, not float *x, in the "      \
+               "parameters of the kernel")
+template <class T> KILN_POINTER Tile load(T *);
+template <class T> KILN_POINTER Tile load(T *, Offsets, TileExtents = {}, AnyArgument = {});
+template <class T> KILN_POINTER void store(T *, Offsets, At, AnyArgument = {});
+template <class T> KILN_POINTER View operator+(T *, const Tile &);
+#undef KILN_POINTER
+
 template <class T = Tile> KILN_OFFSET T load(View);
 template <class T> KILN_OFFSET void store(View, const T &);
 template <NoList T, class... More> KILN_OFFSET Tile load(View, T, TileExtents, More...);
@@ -132,6 +142,31 @@ KILN_MISTAKE("min(a, b) is elementwise; the smallest element along an axis is re
 T min(AnyArgument);
 template <class T = Tile> KILN_MISTAKE("maximum() is called max()") T maximum(AnyArgument, AnyArgument);
 template <class T = Tile> KILN_MISTAKE("minimum() is called min()") T minimum(AnyArgument, AnyArgument);
+#define KILN_CALLED(name, here)                                                                                        \
+  template <class T = Tile>                                                                                            \
+  KILN_MISTAKE(#name "() is called " here)                                                                             \
+  T name(AnyArgument, AnyArgument = {}, AnyArgument = {}, AnyArgument = {});
+KILN_CALLED(associative_scan, "scan(): scan({x, y}, axis, f)")
+KILN_CALLED(atomic_cas, "atomic_compare_exchange(): atomic_compare_exchange(view, {n}, expected, desired)")
+KILN_CALLED(atomic_xchg, "atomic_exchange(): atomic_exchange(view, {n}, x)")
+KILN_CALLED(broadcast_to, "broadcast(): broadcast(x, {4, 64})")
+KILN_CALLED(cat, "concat(): concat({a, b}, axis)")
+KILN_CALLED(device_print, "print(): print(\"x\", x)")
+KILN_CALLED(expand_dims, "unsqueeze(): unsqueeze(x, 1) is x[:, None]")
+KILN_CALLED(permute, "transpose(): transpose(x, {1, 0})")
+KILN_CALLED(rand, "random(): random(seed, index)")
+KILN_CALLED(randint, "random_bits(): random_bits(seed, index)")
+KILN_CALLED(randn, "random_normal(): random_normal(seed, index)")
+KILN_CALLED(ravel, "reshape(): reshape(x, {-1})")
+KILN_CALLED(trans, "transpose(): transpose(x)")
+KILN_CALLED(umulhi, "mulhi()")
+#undef KILN_CALLED
+template <class T = std::initializer_list<int>>
+KILN_MISTAKE("static_range() is the for of C++: for (int i = 0; i < 4; ++i)")
+T static_range(AnyArgument, AnyArgument = {}, AnyArgument = {});
+template <class T = Tile>
+KILN_MISTAKE("a view has extents: load(view, {m, k}, {64, 32}) reads a block at any position, without a block pointer")
+T make_block_ptr(AnyArgument, AnyArgument = {}, AnyArgument = {}, AnyArgument = {}, AnyArgument = {}, AnyArgument = {});
 
 #define KILN_PREFIX                                                                                                    \
   KILN_MISTAKE("names have no prefix tl: write load(view, {n}, {64}), dot(a, b, acc), program_id(0), f16")

@@ -10,7 +10,7 @@
 namespace kiln {
 
 /// Words for one thing, here and in PyTorch, NumPy, Triton and CUDA.
-static constexpr std::array<std::string_view, 4> synonyms[] = {
+static constexpr std::array<std::string_view, 6> synonyms[] = {
     {"f16", "fp16", "float16", "half"},
     {"bf16", "bfloat16"},
     {"f32", "fp32", "float32", "float"},
@@ -30,9 +30,19 @@ static constexpr std::array<std::string_view, 4> synonyms[] = {
     {"u64", "uint64"},
     {"cuda:0", "cuda", "gpu"},
     {"cpu", "cpu:0"},
+    {"sm_80", "a100", "a30", "ampere"},
+    {"sm_86", "a10", "a40", "rtx3090"},
+    {"sm_89", "l4", "l40", "l40s", "rtx4090", "ada"},
+    {"sm_90a", "h100", "h200", "gh200", "hopper"},
+    {"sm_100a", "b200", "gb200", "blackwell"},
+    {"sm_120", "rtx5090"},
 };
 
-static bool areSynonyms(const std::string &word, const std::string &candidate) {
+static bool areSynonyms(std::string_view word, std::string_view candidate) {
+  if (const size_t kind = candidate.find(':') + 1; kind > 0) // "simulator:h100", or "h100" alone
+    if (const bool starts = word.starts_with(candidate.substr(0, kind)); starts || word.find(':') == word.npos)
+      if (areSynonyms(word.substr(starts ? kind : 0), candidate.substr(kind)))
+        return true;
   return std::any_of(std::begin(synonyms), std::end(synonyms), [&](const auto &words) {
     return std::find(words.begin(), words.end(), word) != words.end() &&
            std::find(words.begin(), words.end(), candidate) != words.end();

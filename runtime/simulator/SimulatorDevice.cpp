@@ -339,7 +339,7 @@ void Simulator::note(const SimulatorExecutable &kernel, const Findings &findings
       std::any_of(list.begin(), list.end(), [](const Finding &f) { return f.check == Check::racePrograms; }))
     faults +=
         "only atomics order programs: a release or acq_rel after the write, and an acquire or acq_rel on the same "
-        "element before the other access\n";
+        "element before the other access; atomic_add or atomic_max combine values, and atomic_store frees a lock\n";
   faults.pop_back(); // the last line feed
 }
 

@@ -251,7 +251,7 @@ KILN_ERRORS(Types, FunctionsOfIntegers, (View), row) {
 
 KILN_ERRORS(Types, ConditionsAreBool, (View), row) {
   Tile x = zeros(f32, {4});
-  // expected-error@+1 {{'where' expected a boolean condition, but got f32[4]}}
+  // expected-error@+1 {{'where' expected a boolean condition, but got f32[4]; compare it, as x > 0}}
   where(x, x, x);
   // expected-error@+1 {{'device_assert' expected a boolean condition, but got f32[4]}}
   device_assert(x, "expected a number");

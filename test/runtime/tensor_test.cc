@@ -226,6 +226,14 @@ TEST(Devices, SuggestTheNearest) {
   expectError([] { Device::open("cuda"); }, {"unknown device 'cuda'; did you mean 'cuda:0'?"});
   expectError([] { Device::open("cpu:0"); }, {"unknown device 'cpu:0'; did you mean 'cpu'?"});
   expectError([] { Device::open("simulator:sm_90"); }, {"did you mean 'simulator:sm_90a'?"});
+  expectError([] { Device::open("simulator"); }, {"did you mean 'simulator:sm_80'?"});
+}
+
+/// A GPU by the name of its product.
+TEST(Devices, SuggestTheArchitectureOfAGpu) {
+  expectError([] { Device::open("simulator:h100"); }, {"did you mean 'simulator:sm_90a'?"});
+  expectError([] { Device::open("simulator:b200"); }, {"did you mean 'simulator:sm_100a'?"});
+  expectError([] { Device::open("a100"); }, {"did you mean 'simulator:sm_80' or 'cuda:0'?"});
 }
 
 TEST(Devices, TakeTheirThreadsFromTheEnvironment) {

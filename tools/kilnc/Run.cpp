@@ -128,9 +128,9 @@ std::string runKernel(const Kernel &kernel, const RunOptions &options) {
   for (size_t i = 0; i < arguments.size(); ++i)
     if (!arguments[i].output.empty())
       write(memory.tensors[i], arguments[i].output);
-  std::string times = measuredText(first, 3) + " ms";
+  Measure measure(*device);
+  std::string times = (measure.isExact() ? "simulated in " : "") + measuredText(first, 3) + " ms";
   if (options.repeat) {
-    Measure measure(*device);
     std::vector<double> values(options.repeat);
     std::generate(values.begin(), values.end(), [&] { return measure(*executable, grid, args); });
     const auto bytes = static_cast<double>(launch.bytes());

@@ -73,7 +73,8 @@ static RunArgument::Fresh parseFresh(llvm::StringRef text) {
   Shape extents;
   for (const llvm::StringRef part : parts)
     if (part.trim().getAsInteger(10, extents.emplace_back()) || extents.back() < 0)
-      throw wrong("extents that are numbers from 0, with 'x' between them,", text);
+      throw Error(wrong("extents that are numbers from 0, with 'x' between them,", text).what() +
+                  std::string(part.trim() == "?" ? "; '?' is for code that is compiled, and not launched" : ""));
   const llvm::StringRef rest = text.substr(end + 1).trim();
   return {type, extents, rest.empty() ? std::nullopt : std::optional(parseFill(rest, type))};
 }

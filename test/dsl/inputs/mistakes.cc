@@ -16,6 +16,8 @@ void takes(View a, View b) {
   const short height = 4;
 
 #ifdef MISTAKES
+  float *pointer = nullptr;
+
   // --- A mask, or a number for what lies outside -------------------------------------------------------------------
   // error: a load's mask stands in braces, load(view, {n}, {64}, {.mask = m}), and there is no other value: elements
   x = load(a, {n, 0}, {4, 8}, mask);
@@ -191,6 +193,29 @@ void takes(View a, View b) {
   x = maximum(x, 0.0);
   // error: minimum() is called min()
   x = minimum(x, x);
+  // error: expand_dims() is called unsqueeze(): unsqueeze(x, 1) is x[:, None]
+  x = expand_dims(x, 0);
+  // error: broadcast_to() is called broadcast(): broadcast(x, {4, 64})
+  x = broadcast_to(x, {4, 8});
+  // error: permute() is called transpose(): transpose(x, {1, 0})
+  x = permute(x, {1, 0});
+  // error: rand() is called random(): random(seed, index)
+  x = rand(7, iota(4));
+  // error: atomic_cas() is called atomic_compare_exchange():
+  x = atomic_cas(a, {0, 0}, 0, 1);
+  // error: static_range() is the for of C++: for (int i = 0; i < 4; ++i)
+  for (int i : static_range(4))
+    x = x + i;
+  // error: a view has extents: load(view, {m, k}, {64, 32}) reads a block at any position, without a block pointer
+  x = load(make_block_ptr(a, {8, 8}, {8, 1}, {0, 0}, {4, 8}, {1, 0}), {0, 0}, {4, 8});
+  // error: memory is a View, which knows its type, extents and strides: write View x, not float *x, in the parameters
+  x = load(pointer, {n}, {64});
+  // error: memory is a View, which knows its type
+  x = load(pointer);
+  // error: memory is a View, which knows its type
+  x = load(pointer + n);
+  // error: memory is a View, which knows its type
+  store(pointer, {n}, x);
 
   // --- Reductions by the names of elementwise functions ------------------------------------------------------------
   // error: max(a, b) is elementwise; the largest element along an axis is reduce_max(x, axis)
