@@ -1,4 +1,4 @@
-// Stochastic rounding by arithmetic, without access to bits, so that it is the same on every machine.
+// Stochastic rounding by arithmetic, without access to bits, so that results are equal on every machine.
 
 #include "kernels/rounding.h"
 

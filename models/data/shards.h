@@ -41,7 +41,7 @@ private:
 
 /// Whether `path` names token files, by its ending.
 bool namesShards(const std::string &path);
-/// Whether a file of these bytes is one of tokens, whatever its name.
+/// Whether a file of these bytes is a token file. Its name does not matter.
 bool beginsAsShard(const std::vector<uint8_t> &bytes);
 
 /// Writes one token file. Tokens take 16 bits if `vocab` is at most 65536.

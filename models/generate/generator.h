@@ -16,10 +16,10 @@
 
 namespace kiln {
 
-/// Launches that are planned and prepared once, with their memory: of inference, which keeps no activations.
+/// The launches of an inference pass, planned and prepared once, with their memory.
 struct ReadyPlan {
   ReadyPlan() = default;
-  /// `plan` is called twice: to measure its buffers, and with their places.
+  /// `plan` is called twice: first to record its buffers, then with their addresses.
   ReadyPlan(const std::shared_ptr<Device> &device, const std::function<Plan(Arena &)> &plan);
   Tensor arena, workspace;
   PreparedPlan launches;
@@ -35,7 +35,8 @@ public:
     std::vector<CrossKvCache> crossCaches = {}; // encoder keys and values of blocks with cross-attention, for all texts
   };
 
-  /// `weights` is the flat buffer of the network's parameters, on the device. It and the network must outlive it.
+  /// `weights` is the flat buffer of the network's parameters, on the device. Weights and network must outlive the
+  /// generator.
   Generator(std::shared_ptr<Device> device, const DecoderNetwork &network, const TensorRef &weights, Options options);
 
   /// Appends tokens to a text.

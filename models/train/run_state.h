@@ -14,7 +14,7 @@ namespace kiln {
 
 //===-- Identity ------------------------------------------------------------------------------------------------===//
 // The identity of a checkpoint. Every part names the checkpoint by a hash of all parts. So a mixture of two
-// checkpoints, or an edited one, is found whatever caused it.
+// checkpoints, or an edited one, is always detected.
 
 /// The metadata of a safetensors file.
 using Metadata = std::map<std::string, std::string>;

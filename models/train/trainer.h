@@ -27,8 +27,8 @@ Target chooseTarget(const Device &device, const TrainSettings &settings, size_t 
 
 class Trainer {
 public:
-  /// Every step takes `settings.accumulate` micro-batches of `settings.batch` sequences. It also uses the optimizer's
-  /// settings, and those that decide about types, apart from the model's own. The model must outlive it.
+  /// Every step takes `settings.accumulate` micro-batches of `settings.batch` sequences. It also uses the settings of
+  /// the optimizer, and those of types that the model does not fix. The model must outlive it.
   Trainer(std::shared_ptr<Device> device, const Model &model, const TrainSettings &settings);
   /// As above, for micro-batches of another shape than `model.shape(settings.batch)`; the shape also gives the number
   /// of sequences.
@@ -45,19 +45,19 @@ public:
   /// Weights of keptType(), and moments.
   void upload(const HostBuffers &buffers);
   HostBuffers download() const;
-  /// Saves all of them; see Optimizer. All ranks call it.
+  /// Saves weights and moments; see Optimizer. All ranks call it.
   bool share(const std::function<void(const BufferSource &)> &save) const { return optimizer.share(save); }
-  /// Receives them in parts; weights are of keptType().
+  /// Loads weights, of keptType(), and moments in parts.
   BufferSink sink() { return optimizer.sink(); }
   void uploadWeights(const std::vector<char> &values);
-  /// The type of the weights that AdamW updates; those that the model computes with follow from them.
+  /// The type of the weights that AdamW updates. The model computes with these or with narrow copies.
   Type keptType() const { return optimizer.bufferTypes().kept; }
   /// Whether the loss is scaled, and the loss scale of the next step.
   bool scalesLoss() const { return model.type() == f16; }
   const LossScale &lossScale() const { return scale; }
   void setLossScale(const LossScale &next) { scale = next; }
-  /// Whether outliers are skipped, and the window of the last losses and norms (kernels/outliers.h). Setting nothing
-  /// means an empty window.
+  /// Whether outliers are skipped, and the window of the last losses and norms (kernels/outliers.h). An empty vector
+  /// sets an empty window.
   bool leavesOut() const { return optimizer.leavesOut(); }
   std::vector<float> outlierWindow() const { return optimizer.outlierWindow(); }
   void setOutlierWindow(const std::vector<float> &window) { optimizer.setOutlierWindow(window); }
@@ -116,7 +116,7 @@ public:
   TensorRef weights() const { return optimizer.values(); }
   TensorRef gradientRef() const { return optimizer.gradients(); }
   TensorRef stepRecord() const { return record.ref(); }
-  /// All that a step or an evaluation has to write before it reads it, whatever was there.
+  /// The buffers that a step or an evaluation must write before it reads them.
   std::vector<TensorRef> scratch() const;
 
 private:

@@ -20,7 +20,7 @@ inline constexpr int64_t maxStaticSharedBytes = 48 << 10, maxParameterBytes = 32
 
 inline constexpr int lanesOfWarp = 32;
 
-/// Stands before a loop over the lanes whose iterations are independent: registers are the same or lie apart. Clang
+/// Precedes a loop over the lanes whose iterations are independent: two registers are equal or do not overlap. Clang
 /// would unroll such a loop before it could vectorise it.
 #ifdef __clang__
 #define KILN_VECTORISE_LANES _Pragma("clang loop vectorize(assume_safety) unroll(disable)")

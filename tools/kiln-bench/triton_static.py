@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Triton's compiler makes of the problems of a GPT-2 step, or of users' kernels, beside Kiln's:
+"""Compares the code of Triton's compiler with Kiln's, for the problems of a GPT-2 step or for users' kernels:
 
     triton_static.py static|users [--bench PROGRAM] [--only TEXT] [FLAG OF kiln-bench...]
 
@@ -8,8 +8,8 @@ row for each: the problem, its tiles, registers, stack and shared memory, and th
 Python with triton, whose wheel brings NVIDIA's ptxas, nvdisasm and cuobjdump. PROGRAM is a built kiln-bench, which reads the
 disassembly of both compilers' kernels, so that they are counted alike.
 
-Arguments are what Triton's own launcher would say of aligned tensors whose extents are multiples of 16. A problem is named
-as kiln-bench names it. `--only TEXT` compiles the problems that contain TEXT.
+Arguments have the facts that Triton's own launcher would state for aligned tensors whose extents are multiples of 16. Problems
+have the names of kiln-bench. `--only TEXT` compiles the problems that contain TEXT.
 """
 
 import argparse

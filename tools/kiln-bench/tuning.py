@@ -1,10 +1,10 @@
-"""How good the tuner is: for typical kernels, the config that `kilnc --tune` finds, compared with that of an exhaustive search.
+"""Rates the tuner: for typical kernels, compares the config that `kilnc --tune` finds with that of an exhaustive search.
 
     python3 tools/kiln-bench/tuning.py build/bin/kilnc [--device cpu] [--threads 1] [--repeat 15] [KERNEL…]
 
 Each search begins with an empty cache of compilations. Then the two configs are measured in turn on the same memory. `quality`
-is the median time of the exhaustive search's config by that of the tuner's: 0.97 means 3 % slower. `time` is the tuner's time
-by that of the exhaustive search, both with compiling.
+is the median time of the exhaustive search's config divided by that of the tuner's: 0.97 means 3 % slower. `time` is the
+tuner's time divided by that of the exhaustive search, both with compiling.
 """
 
 import argparse

@@ -24,8 +24,8 @@
 namespace kiln::tools {
 
 /// The parts, without names, in the order of the parameters; nothing for a parameter that has none. Without names there
-/// are as many as the flag has, whatever number the kernel takes. Throws Error for an unknown name, for a parameter
-/// that has two parts, and for a part by position after one by name.
+/// are as many as the flag has, even if the kernel takes another number. Throws Error for an unknown name, for a
+/// parameter that has two parts, and for a part by position after one by name.
 std::vector<std::optional<std::string>> argumentParts(const Kernel &kernel, const std::string &text);
 
 /// A kernel and its arguments, each view on its own.
@@ -76,8 +76,8 @@ struct LaunchMemory {
   std::vector<Arg> args;
 };
 
-/// Forgets, at its end, the kernels that were compiled: one out of a user's file must leave nothing behind when that is
-/// unloaded.
+/// Its destructor removes the compiled kernels from the cache in memory: when a user's file is unloaded, none of its
+/// kernels may remain there.
 struct Forgetting {
   ~Forgetting();
 };

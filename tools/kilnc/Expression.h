@@ -35,7 +35,7 @@ struct Sweep {
   /// Throws Error with the part that is wrong. Without text there is one size and no name.
   static Sweep parse(const std::string &text);
   /// `text` with `size` for every name: an extent within brackets, and a whole word elsewhere, such as the end of a
-  /// range `(0..N)`. A word before `=` or beside a single `.` is a parameter, and stays.
+  /// range `(0..N)`. A word before `=` or next to a single `.` is a parameter, and stays.
   std::string replacedIn(const std::string &text, int64_t size) const;
   /// Throws Error for a name that `args` does not use.
   void checkUsed(const std::string &args) const;

@@ -126,8 +126,8 @@ struct TuneReport {
   std::string faults; // candidates that were visited and are wrong, one a line
 };
 
-/// Tunes a kernel, expanded if it is variadic, and enters the finding in the file unless there are faults. At the end
-/// the tensors that it writes have the contents of before. Throws Error when the first config does not compile or run.
+/// Tunes a kernel, expanded if it is variadic, and enters the finding in the file unless there are faults. At the end,
+/// the tensors that it writes have their original contents. Throws Error when the first config does not compile or run.
 TuneReport tuneKernel(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
                       const std::vector<Trial> &trials, const TuneOptions &options);
 
