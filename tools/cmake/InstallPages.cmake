@@ -60,4 +60,5 @@ endforeach()
 foreach(file ${PICTURES} ${LICENSE})
   install_at(${file} ${SOURCE})
 endforeach()
-file(INSTALL DESTINATION ${FOLDER}/reference TYPE DIRECTORY FILES ${REFERENCE}/)
+file(GLOB generated ${REFERENCE}/*.md) # and not the reference site, which may be below
+file(INSTALL DESTINATION ${FOLDER}/reference TYPE FILE FILES ${generated})
