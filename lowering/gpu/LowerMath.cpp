@@ -42,7 +42,12 @@ public:
   /// LLVM emits tanh.approx for it.
   Value tanh(Value x) { return emit.make<LLVM::TanhOp>(x, LLVM::FastmathFlags::afn); }
   Value fastRsqrt(Value x) { return call("llvm.nvvm.rsqrt.approx.ftz.f", x); }
-  Value divide(Value a, Value b) { return call("llvm.nvvm.div.approx.ftz.f", {a, b}); }
+  /// A reciprocal is one instruction. Of a division by 1, ptxas keeps the product's flush of denormal numbers.
+  Value divide(Value a, Value b) {
+    if (matchPattern(a, m_OneFloat()))
+      return call("llvm.nvvm.rcp.approx.ftz.f", b);
+    return call("llvm.nvvm.div.approx.ftz.f", {a, b});
+  }
 
   /// 2^(x · log2 e). The product has a relative error of 2^-24, and the constant one of 2^-26.1. They add 1.3 · |x| ·
   /// 2^-24 to the relative error of the exponential.

@@ -57,6 +57,16 @@ func.func @fast(%x: vector<2xf32>, %y: f32) -> (vector<2xf32>, f32) {
   return %0, %6 : vector<2xf32>, f32
 }
 
+// A division of 1 is a reciprocal, which is not multiplied.
+// CHECK-LABEL: @reciprocals
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"
+// CHECK-NOT: div
+func.func @reciprocals(%x: vector<2xf32>) -> vector<2xf32> {
+  %one = arith.constant dense<1.0> : vector<2xf32>
+  %0 = arith.divf %one, %x {tile.accuracy = "fast"} : vector<2xf32>
+  return %0 : vector<2xf32>
+}
+
 // There is no such instruction in f64. The permission is removed.
 // CHECK-LABEL: @fast_wide
 // CHECK-NOT: tile.accuracy
