@@ -14,6 +14,7 @@
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Transforms/Utils/Local.h"
@@ -119,6 +120,53 @@ static void buildVectorsWhole(llvm::Module &module) {
     }
 }
 
+/// The rounded f32 that `insert` puts at `index` of a vector of two; otherwise null.
+static llvm::FPTruncInst *roundedElement(const llvm::InsertElementInst *insert, uint64_t index) {
+  const auto *at = insert ? llvm::dyn_cast<llvm::ConstantInt>(insert->getOperand(2)) : nullptr;
+  auto *rounded = insert ? llvm::dyn_cast<llvm::FPTruncInst>(insert->getOperand(1)) : nullptr;
+  const bool isOne = at && at->getZExtValue() == index && rounded && rounded->getSrcTy()->isFloatTy() &&
+                     llvm::cast<llvm::FixedVectorType>(insert->getType())->getNumElements() == 2;
+  return isOne ? rounded : nullptr;
+}
+
+/// Whether all users of `value` except `vector` come after `place`, which is in the block of `value`.
+static bool isUsedAfter(const llvm::Instruction *value, const llvm::Instruction *vector,
+                        const llvm::Instruction *place) {
+  return llvm::all_of(value->users(), [&](const llvm::User *each) {
+    const auto *user = llvm::cast<llvm::Instruction>(each);
+    return user == vector || user->getParent() != place->getParent() || place->comesBefore(user);
+  });
+}
+
+/// Code generation rounds two numbers by one instruction if nothing else needs them. Numbers that are stored and used
+/// further are rounded in pairs here:
+///
+///     insertelement (insertelement …, (fptrunc %a), 0), (fptrunc %b), 1   →   llvm.nvvm.ff2bf16x2.rn(%b, %a)
+static void roundInPairs(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
+      auto *second = llvm::dyn_cast<llvm::InsertElementInst>(&instruction);
+      auto *first = second ? llvm::dyn_cast<llvm::InsertElementInst>(second->getOperand(0)) : nullptr;
+      llvm::FPTruncInst *const low = roundedElement(first, 0), *const high = roundedElement(second, 1);
+      if (!low || !high || low == high || (low->hasOneUse() && high->hasOneUse()) ||
+          low->getParent() != high->getParent())
+        continue;
+      llvm::Instruction *const last = low->comesBefore(high) ? high : low;
+      if (!isUsedAfter(low, first, last) || !isUsedAfter(high, second, last))
+        continue;
+      llvm::IRBuilder<> builder(last->getNextNode());
+      llvm::Value *const pair = builder.CreateIntrinsic(
+          low->getType()->isBFloatTy() ? llvm::Intrinsic::nvvm_ff2bf16x2_rn : llvm::Intrinsic::nvvm_ff2f16x2_rn,
+          {high->getOperand(0), low->getOperand(0)});
+      second->replaceAllUsesWith(pair);
+      low->replaceAllUsesWith(builder.CreateExtractElement(pair, uint64_t{0}));
+      high->replaceAllUsesWith(builder.CreateExtractElement(pair, uint64_t{1}));
+      for (llvm::Instruction *dead : {static_cast<llvm::Instruction *>(second), static_cast<llvm::Instruction *>(low),
+                                      static_cast<llvm::Instruction *>(high)})
+        llvm::RecursivelyDeleteTriviallyDeadInstructions(dead);
+    }
+}
+
 /// Code generation emits PTX's `min` and `max` for
 ///
 ///     x < 0 ? x : 0
@@ -215,6 +263,7 @@ std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const S
   scalarizeVectors(module);
   runPasses(module, *machine, optimisation);
   buildVectorsWhole(module);
+  roundInPairs(module);
   packByArithmetic(module);
   takeBytesByArithmetic(module);
   keepChosenZeros(module);

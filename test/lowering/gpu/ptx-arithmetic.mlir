@@ -40,3 +40,24 @@ func.func @narrow(%x: memref<128xf16>, %y: memref<128xbf16>) attributes {tile.ke
   tile.store %3, %y[%c0] : tensor<128xbf16>, memref<128xbf16>
   return
 }
+
+// Numbers that are stored and used further are rounded in pairs, as those that are only stored.
+// CHECK-LABEL: .entry rounded
+// CHECK: cvt.rn.bf16x2.f32
+// CHECK-NOT: cvt.rn.{{b?}}f16.f32
+// CHECK: cvt.rn.f16x2.f32
+// CHECK-NOT: cvt.rn.{{b?}}f16.f32
+func.func @rounded(%x: memref<256xf32> {tile.align = 8 : i64}, %y: memref<256xbf16> {tile.align = 4 : i64},
+                  %z: memref<256xf16> {tile.align = 4 : i64}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] : memref<256xf32> -> tensor<256xf32>
+  %1 = arith.truncf %0 : tensor<256xf32> to tensor<256xbf16>
+  tile.store %1, %y[%c0] : tensor<256xbf16>, memref<256xbf16>
+  %2 = arith.extf %1 : tensor<256xbf16> to tensor<256xf32>
+  %3 = math.sqrt %2 : tensor<256xf32>
+  %4 = arith.truncf %3 : tensor<256xf32> to tensor<256xf16>
+  tile.store %4, %z[%c0] : tensor<256xf16>, memref<256xf16>
+  %5 = arith.extf %4 : tensor<256xf16> to tensor<256xf32>
+  tile.store %5, %x[%c0] : tensor<256xf32>, memref<256xf32>
+  return
+}
