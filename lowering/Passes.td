@@ -430,8 +430,8 @@ def PropagateLayouts : Pass<"gpu-propagate-layouts", "::mlir::func::FuncOp"> {
 def AdoptLayouts : Pass<"gpu-adopt-layouts", "::mlir::func::FuncOp"> {
   let summary = "loads and stores small tiles in the layouts of their users";
   let description = [{
-    If a conversion would go through shared memory, or between lanes, a small tile is loaded again in the requested layout. A
-    small tile that is stored is stored in the layout that it has. This costs some memory traffic and saves synchronisation.
+    A small tile that is converted between lanes is loaded again in the requested layout, or stored in the layout that it has. This
+    costs some memory traffic and saves synchronisation. Instead of other tiles, the narrower ones they depend on are converted.
 
     ```mlir
     %0 = tile.load %gamma[%c0] {simt.layout = #pairs, …} : memref<768xf32> -> tensor<768xf32, #pairs>

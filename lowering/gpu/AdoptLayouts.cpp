@@ -9,6 +9,11 @@
 // kilobytes a direct access is cheaper, if lanes access adjacent elements and do not compute much more. If each thread
 // would hold the whole tile instead of an element, the conversion is cheaper. Larger tiles are stored in their present
 // layout if that does not increase the traffic. Operands of products are left to gpu-schedule-copies.
+//
+// If a tile is computed from narrower ones, those are converted, and it is computed in the other layout:
+//
+//     %1 = arith.extf %0 : bf16 to f32, #rows            %1 = simt.convert %0 : bf16, #rows -> #mma
+//     %2 = simt.convert %1 : f32, #rows -> #mma   ──►    %2 = arith.extf %1 : bf16 to f32, #mma
 
 #include "lowering/Passes.h"
 #include "lowering/gpu/Accesses.h"
@@ -16,6 +21,9 @@
 
 #include "dialect/simt/layout/Convert.h"
 #include "lowering/analysis/TileUses.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -114,16 +122,19 @@ static int64_t instructionsSpared(Value value) {
   return count;
 }
 
-/// The cost of a conversion, with its barriers.
-static int64_t instructionsOf(simt::ConvertOp convert) {
-  const TileLayout from = simt::layoutOf(convert.getSource()).getLayout(),
-                   to = simt::layoutOf(convert.getResult()).getLayout();
-  const unsigned bits = std::max(8u, getElementTypeOrSelf(convert.getType()).getIntOrFloatBitWidth());
+/// The cost of converting a tile to a layout, with barriers.
+static int64_t instructionsToConvert(Value tile, const TileLayout &to) {
+  const TileLayout from = simt::layoutOf(tile).getLayout();
+  const unsigned bits = std::max(8u, getElementTypeOrSelf(tile.getType()).getIntOrFloatBitWidth());
   const simt::ConvertPlan plan = simt::planConvert(from, to, bits, {});
   const int64_t repeats = std::max(from.numStored() >> from.regBits(), to.numStored() >> to.regBits());
   if (!plan.isShared())
     return repeats * plan.shuffle().instructions(bits) + simt::barriersWorth;
   return repeats * (plan.shared().store.instructions() + plan.shared().load.instructions()) + simt::barriersWorth;
+}
+
+static int64_t instructionsOf(simt::ConvertOp convert) {
+  return instructionsToConvert(convert.getSource(), simt::layoutOf(convert.getResult()).getLayout());
 }
 
 /// Whether the conversion costs at least as many instructions as recomputing its tile in the required layout.
@@ -193,6 +204,74 @@ static void storeInPresentLayout(simt::ConvertOp convert) {
   convert.replaceAllUsesWith(convert.getSource());
 }
 
+// --- Conversions of narrower tiles
+// ------------------------------------------------------------------------------------
+
+namespace {
+/// The elementwise operations that compute the source of a conversion for it alone, the last one first, and the tiles
+/// that they read, except for constants.
+struct Chain {
+  llvm::SetVector<Operation *> operations;
+  llvm::SetVector<Value> tiles;
+
+  /// Whether the operation, which computes one of the tiles, was added.
+  bool add(Operation *op, simt::ConvertOp convert) {
+    const auto isPart = [&](Operation *user) { return user == convert || operations.contains(user); };
+    if (op->getNumResults() != 1 || !tiles.contains(op->getResult(0)) || !isElementwise(op) ||
+        !llvm::all_of(op->getUsers(), isPart))
+      return false;
+    operations.insert(op);
+    tiles.remove(op->getResult(0));
+    for (const Value operand : op->getOperands())
+      if (isa<RankedTensorType>(operand.getType()) &&
+          !(operand.getDefiningOp() && isConstantLike(operand.getDefiningOp())))
+        tiles.insert(operand);
+    return true;
+  }
+  int64_t instructionsToConvert(const TileLayout &to) const {
+    int64_t count = 0;
+    for (const Value tile : tiles)
+      count += gpu::instructionsToConvert(tile, to);
+    return count;
+  }
+};
+} // namespace
+
+/// The part of the chain before a conversion whose tiles are the cheapest to convert; empty if the conversion is.
+static Chain cheapestToConvert(simt::ConvertOp convert) {
+  const TileLayout to = simt::layoutOf(convert.getResult()).getLayout();
+  Chain chain, cheapest;
+  chain.tiles.insert(convert.getSource());
+  if (to.numStored() > simt::layoutOf(convert.getSource()).getLayout().numStored())
+    return cheapest; // more threads would compute each element
+  int64_t least = instructionsOf(convert);
+  for (Operation *op = convert->getPrevNode(); op; op = op->getPrevNode())
+    if (chain.add(op, convert) && chain.instructionsToConvert(to) < least) {
+      least = chain.instructionsToConvert(to);
+      cheapest = chain;
+    }
+  return cheapest;
+}
+
+/// Converts narrower tiles from which the source is computed, and computes it in the new layout.
+static void convertNarrower(simt::ConvertOp convert, Recomputing &recomputing) {
+  const Chain chain = cheapestToConvert(convert);
+  const LayoutAttr layout = simt::layoutOf(convert.getResult());
+  OpBuilder builder(convert);
+  IRMapping made;
+  for (const Value tile : chain.tiles)
+    made.map(tile, simt::ConvertOp::create(builder, convert.getLoc(), simt::withLayout(tile.getType(), layout), tile));
+  for (Operation *op : llvm::reverse(chain.operations)) {
+    for (const Value operand : op->getOperands())
+      if (!made.contains(operand))
+        made.map(operand, recomputing.in(layout, operand)); // a constant or a scalar
+    Operation *const again = builder.clone(*op, made);
+    again->getResult(0).setType(simt::withLayout(op->getResult(0).getType(), layout));
+  }
+  if (!chain.operations.empty())
+    convert.replaceAllUsesWith(made.lookup(convert.getSource()));
+}
+
 /// Erases unused operations, from the last user back to the loads.
 static void eraseDead(func::FuncOp func) {
   SmallVector<Operation *> operations;
@@ -219,6 +298,8 @@ struct AdoptLayouts : impl::AdoptLayoutsBase<AdoptLayouts> {
       storeInPresentLayout(convert);
       if (!convert->use_empty() && canRecompute(convert.getSource(), wanted) && isCheaperRecomputed(convert))
         convert.replaceAllUsesWith(recomputing.in(wanted, convert.getSource()));
+      else if (!convert->use_empty())
+        convertNarrower(convert, recomputing);
     }
     eraseDead(getOperation());
   }

@@ -54,6 +54,50 @@ func.func @large(%x: memref<64x64xf32>, %y: memref<64x64xf32>) attributes {tile.
   return
 }
 
+// If a tile is computed from a narrower one, that one is converted, and the operations follow in the other layout.
+// CHECK-LABEL: func @narrower
+// CHECK: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<64x64xf32, #simt.layout<64x64, reg [d0:1
+// CHECK: %[[X:.*]] = tile.load
+// CHECK-NEXT: %[[NARROW:.*]] = simt.convert %[[X]] : tensor<64x64xbf16
+// CHECK-NEXT: %[[WIDE:.*]] = arith.extf %[[NARROW]]{{.*}}reg [d0:1
+// CHECK-NEXT: %[[SQUARE:.*]] = arith.mulf %[[WIDE]], %[[WIDE]]
+// CHECK-NEXT: %[[SUM:.*]] = arith.addf %[[SQUARE]], %[[ONE]]
+// CHECK-NEXT: tile.store %[[SUM]]
+func.func @narrower(%x: memref<64x64xbf16>, %y: memref<64x64xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %one = arith.constant dense<1.0> : tensor<64x64xf32, #rows>
+  %0 = tile.load %x[%c0, %c0] {simt.layout = #rows, simt.vector = 4 : i64} : memref<64x64xbf16> -> tensor<64x64xbf16, #rows>
+  %1 = arith.extf %0 : tensor<64x64xbf16, #rows> to tensor<64x64xf32, #rows>
+  %2 = arith.mulf %1, %1 : tensor<64x64xf32, #rows>
+  %3 = arith.addf %2, %one : tensor<64x64xf32, #rows>
+  %4 = simt.convert %3 : tensor<64x64xf32, #rows> -> tensor<64x64xf32, #columns>
+  tile.store %4, %y[%c0, %c0] {simt.layout = #columns, simt.vector = 1 : i64} : tensor<64x64xf32, #columns>, memref<64x64xf32>
+  return
+}
+
+// A tile that has other readers, or that two narrower tiles are needed for, is converted itself.
+// CHECK-LABEL: func @as_wide
+// CHECK-NOT: simt.convert {{.*}}bf16
+// CHECK: simt.convert {{.*}}xf32
+// CHECK: simt.convert {{.*}}xf32
+// CHECK-NOT: simt.convert
+func.func @as_wide(%x: memref<64x64xbf16>, %y: memref<64x64xf32>, %s: memref<64xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0, %c0] {simt.layout = #rows, simt.vector = 4 : i64} : memref<64x64xbf16> -> tensor<64x64xbf16, #rows>
+  %1 = arith.extf %0 : tensor<64x64xbf16, #rows> to tensor<64x64xf32, #rows>
+  %2 = simt.convert %1 : tensor<64x64xf32, #rows> -> tensor<64x64xf32, #columns>
+  tile.store %2, %y[%c0, %c0] {simt.layout = #columns, simt.vector = 1 : i64} : tensor<64x64xf32, #columns>, memref<64x64xf32>
+  %3 = tile.reduce sum %1 axis 1 : tensor<64x64xf32, #rows> -> tensor<64xf32, #simt.layout<64, reg [d0:16 d0:32], lane [* * * d0:1 d0:2], warp [d0:4 d0:8]>>
+  tile.store %3, %s[%c0] {simt.layout = #simt.layout<64, reg [d0:16 d0:32], lane [* * * d0:1 d0:2], warp [d0:4 d0:8]>, simt.vector = 1 : i64} : tensor<64xf32, #simt.layout<64, reg [d0:16 d0:32], lane [* * * d0:1 d0:2], warp [d0:4 d0:8]>>, memref<64xf32>
+  %4 = tile.load %x[%c0, %c0] {simt.layout = #rows, simt.vector = 4 : i64} : memref<64x64xbf16> -> tensor<64x64xbf16, #rows>
+  %5 = tile.load %y[%c0, %c0] {simt.layout = #rows, simt.vector = 4 : i64} : memref<64x64xf32> -> tensor<64x64xf32, #rows>
+  %6 = arith.extf %4 : tensor<64x64xbf16, #rows> to tensor<64x64xf32, #rows>
+  %7 = arith.addf %5, %6 : tensor<64x64xf32, #rows>
+  %8 = simt.convert %7 : tensor<64x64xf32, #rows> -> tensor<64x64xf32, #columns>
+  tile.store %8, %y[%c0, %c0] {simt.layout = #columns, simt.vector = 1 : i64} : tensor<64x64xf32, #columns>, memref<64x64xf32>
+  return
+}
+
 #pairs = #simt.layout<32x32, reg [d1:1 d0:8 d0:16], lane [d1:2 d1:4 d1:8 d1:16 d0:1], warp [d0:2 d0:4]>
 #a = #simt.layout<32x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 *]>
 #b = #simt.layout<32x32, reg [d0:1 d0:8 d0:16 d1:16], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* d1:8]>
