@@ -107,23 +107,29 @@ static Row readWholeRow(View logits, Tile n, Tile V, const CrossEntropyConfig &c
   return row;
 }
 
-/// A row read once: BU running maxima, and sums of exponentials relative to them, rescaled when a maximum grows.
+/// A row read once: BU running maxima, each of E adjacent columns of a tile, and sums of exponentials relative to them,
+/// rescaled when a maximum grows. On a GPU, E are the columns that a thread loads at once, so few sums are rescaled.
 /// Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018.
 static Row readOnline(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) {
-  const int64_t unit = std::min<int64_t>(cfg.block, 32 * cfg.warps * 16 / bytesOf(logits.type()));
-  const Shape block = {cfg.block / unit, unit};
-  Tile top = full(f32, {unit}, std::numeric_limits<float>::lowest()), running = zeros(f32, {unit}); // (BU)
-  Tile sums = zeros(f32, {unit}), first = full(i32, {unit}, cast(V, i32));                          // (BU)
+  const int64_t threads = int64_t{32} * cfg.warps;
+  int64_t E = 16 / bytesOf(logits.type());
+  while (E > 1 && cfg.block % (threads * E) != 0)
+    E /= 2;
+  const int64_t BU = cfg.block % (threads * E) == 0 ? threads : cfg.block / E;
+  const Shape block = {cfg.block / (BU * E), BU, E};
+  Tile top = full(f32, {BU}, std::numeric_limits<float>::lowest()), running = zeros(f32, {BU}); // (BU)
+  Tile sums = zeros(f32, {BU}), first = full(i32, {BU}, cast(V, i32));                          // (BU)
   for (Tile v : range(0, V, cfg.block)) {
-    Tile x = reshape(loadColumns(logits, n, v, V, cfg), block);    // (BV / BU, BU)
-    Tile blockMax = reduce_max(x, 0), newMax = max(top, blockMax); // (BU)
-    running = running * expDifference(top, newMax) + sum(expDifference(x, newMax), 0);
+    Tile x = reshape(loadColumns(logits, n, v, V, cfg), block);                    // (BV / (BU · E), BU, E)
+    Tile blockMax = reduce_max(reduce_max(x, 0), -1), newMax = max(top, blockMax); // (BU)
+    Tile terms = expDifference(x, unsqueeze(newMax, -1));                          // (BV / (BU · E), BU, E)
+    running = running * expDifference(top, newMax) + sum(sum(terms, 0), -1);
     if (cfg.smoothed)
-      sums += sum(reshape(where(vocabularyMask(v, V, cfg), reshape(x, {cfg.block}), 0.0), block), 0);
+      sums += sum(sum(reshape(where(vocabularyMask(v, V, cfg), reshape(x, {cfg.block}), 0.0), block), 0), -1);
     if (cfg.storeCorrect) {
-      Tile column = reshape(cast(v, i32) + iota(cfg.block), block);                               // (BV / BU, BU)
-      Tile firstColumn = reduce_min(where(x == unsqueeze(blockMax, 0), column, cast(V, i32)), 0); // (BU)
-      first = where(blockMax > top, firstColumn, first);
+      Tile column = reshape(cast(v, i32) + iota(cfg.block), block);             // (BV / (BU · E), BU, E)
+      Tile columns = where(x == unsqueeze(blockMax, -1), column, cast(V, i32)); // (BV / (BU · E), BU, E)
+      first = where(blockMax > top, reduce_min(reduce_min(columns, 0), -1), first);
     }
     top = newMax;
   }

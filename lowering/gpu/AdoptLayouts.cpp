@@ -204,8 +204,7 @@ static void storeInPresentLayout(simt::ConvertOp convert) {
   convert.replaceAllUsesWith(convert.getSource());
 }
 
-// --- Conversions of narrower tiles
-// ------------------------------------------------------------------------------------
+// --- Conversions of narrower tiles -----------------------------------------------------------------------------------
 
 namespace {
 /// The elementwise operations that compute the source of a conversion for it alone, the last one first, and the tiles
