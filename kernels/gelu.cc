@@ -8,14 +8,16 @@
 
 namespace kiln {
 
-// u = √(2/π) · (x + 0.044715 x³), and σ(2u) = 1 / (1 + exp(−2u)). Base 2: exp(−2u) = exp2(−2 log2(e) · u).
+// u = √(2/π) · (x + 0.044715 x³), and σ(2u) = 1 / (1 + exp(−2u)). Base 2: exp(−2u) = exp2(−2 log2(e) · u). The constant
+// factors are multiplied in advance.
 static const double slope = std::sqrt(2 / M_PI);
 static constexpr double cubic = 0.044715;
 
 /// σ(2u). If exp2 overflows, the quotient is correctly 0.
 static Tile gate(Tile x, Accuracy accuracy) {
-  Tile u = x * fma(x * x, slope * cubic, slope);
-  return divide(1.0, 1.0 + exp2(u * (-2 * M_LOG2E), accuracy), accuracy);
+  static const double scale = -2 * M_LOG2E * slope;
+  Tile exponent = x * fma(x * x, scale * cubic, scale); // −2 log2(e) · u
+  return divide(1.0, 1.0 + exp2(exponent, accuracy), accuracy);
 }
 
 Tile gelu(Tile x, Accuracy accuracy) { return x * gate(x, accuracy); }
