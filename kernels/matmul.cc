@@ -72,8 +72,9 @@ static Tile skinnyProduct(View A, View B, Tile m, Tile n, const MatmulConfig &cf
 /// column. So concurrent programs share few rows of A and few columns of B, which stay in a GPU's L2 cache.
 ///
 /// Without `groupM`, a program computes one tile. The grid is (row tiles of a band, column tiles, bands). A band has at
-/// most maxRows row tiles, and a grid at most maxBands bands. With these limits the compiler can prove that no
-/// position is negative. With `groupM`, programs are persistent: each computes every num_programs(0)-th tile.
+/// most maxRows row tiles, and a grid at most maxBands bands. With `groupM`, programs are persistent: each computes
+/// every num_programs(0)-th tile. With these limits and max(…, 0) the compiler can prove that no position is negative,
+/// so rows and columns have no lower bounds to check.
 template <class Compute> static void forTiles(View C, const MatmulConfig &cfg, Compute compute) {
   if (cfg.groupM <= 0) {
     Tile row = min(program_id(2), maxBands) * min(num_programs(0), maxRows) + program_id(0);
@@ -84,7 +85,7 @@ template <class Compute> static void forTiles(View C, const MatmulConfig &cfg, C
   for (Tile tile : range(program_id(0), cdiv(rows, cfg.groupM) * columns * cfg.groupM, num_programs(0))) {
     Tile number = cast(tile, i32);
     Tile band = number / bandTiles, inBand = number - band * bandTiles;
-    Tile row = band * int(cfg.groupM) + inBand % int(cfg.groupM), column = inBand / int(cfg.groupM);
+    Tile row = max(band * int(cfg.groupM) + inBand % int(cfg.groupM), 0), column = max(inBand / int(cfg.groupM), 0);
     compute(cast(row, i64) * cfg.bm, cast(column, i64) * cfg.bn);
   }
 }
