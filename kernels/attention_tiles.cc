@@ -263,7 +263,7 @@ void adaptToOptions(AttentionConfig &picked, DropoutMode drop, bool isMasked) {
 /// are better, because several keys share a Philox number.
 static void saveRegisters(AttentionConfig &config, Type type) {
   const bool drops = config.dropout == DropoutMode::random, isSmall = bytesOf(type) <= 2;
-  if (drops && !isSmall)
+  if (drops)
     config.rowSumLanes = 1;
   if (drops && config.hasBounds && config.precision == Precision::tf32x3)
     config.bn = std::min(config.bn, gpuTiling.tightestRows);
