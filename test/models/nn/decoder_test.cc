@@ -320,7 +320,8 @@ TEST_P(RecomputeTest, EveryPolicyHasTheSameGradientToTheBit) {
   }
 }
 
-// Logits of some rows at a time: the losses are equal, and the gradients except for the order of their f32 sums.
+// Logits of some rows at a time: losses and gradients are equal except for the order of f32 sums. A product of few rows
+// may add in another order than one of many.
 TEST_P(RecomputeTest, ChunksOfTheLossHaveTheSameGradientButForTheOrderOfItsSums) {
   for (const Type type : {f32, bf16}) {
     const DecoderModel model(models()[1], type);
@@ -336,7 +337,7 @@ TEST_P(RecomputeTest, ChunksOfTheLossHaveTheSameGradientButForTheOrderOfItsSums)
         size += std::pow(static_cast<double>(want[i]), 2);
       }
       EXPECT_LE(std::sqrt(difference), 1e-6 * std::sqrt(size)) << chunks;
-      EXPECT_EQ(got.back(), want.back()) << chunks;
+      EXPECT_NEAR(got.back(), want.back(), 1e-6 * want.back()) << chunks;
     }
   }
 }
