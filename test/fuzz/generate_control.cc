@@ -62,9 +62,14 @@ void Generator::drawHints(Op &loop) {
   loop.hints = {.unroll = static_cast<int>(between(1, 4)), .pipeline = chance(75)};
   if (loop.hints.pipeline && chance(50))
     loop.hints.stages = static_cast<int>(between(1, 4));
-  // Five stages of the largest operands fit the 99 KB of shared memory of the smallest GPU.
-  if (const int stages = loop.hints.stages > 0 ? loop.hints.stages : program.stages; stages > 0)
-    loop.hints.unroll = std::min(loop.hints.unroll, std::max(1, 5 / stages));
+  // The tiles of all stages fit the 99 KB of shared memory of the smallest GPU, at most five stages.
+  int64_t bytes = 1;
+  for (const Op &op : loop.body)
+    bytes += op.verb == Verb::load ? countOf(op.shape) * bytesOf(op.type) : 0;
+  if (const int64_t stages = loop.hints.stages > 0 ? loop.hints.stages : program.stages; stages > 0) {
+    const int64_t most = std::min(5 / stages, (int64_t{96} << 10) / (bytes * stages));
+    loop.hints.unroll = static_cast<int>(std::clamp<int64_t>(most, 1, loop.hints.unroll));
+  }
 }
 
 Known Generator::openLoop(Op &loop, double bound) {
