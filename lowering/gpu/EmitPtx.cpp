@@ -139,7 +139,7 @@ static bool isUsedAfter(const llvm::Instruction *value, const llvm::Instruction 
 }
 
 /// Code generation rounds two numbers by one instruction if nothing else needs them. Numbers that are stored and used
-/// further are rounded in pairs here:
+/// further are rounded in pairs here. The pair is made after both numbers, so nothing before it may need them:
 ///
 ///     insertelement (insertelement …, (fptrunc %a), 0), (fptrunc %b), 1   →   llvm.nvvm.ff2bf16x2.rn(%b, %a)
 static void roundInPairs(llvm::Module &module) {
@@ -148,7 +148,7 @@ static void roundInPairs(llvm::Module &module) {
       auto *second = llvm::dyn_cast<llvm::InsertElementInst>(&instruction);
       auto *first = second ? llvm::dyn_cast<llvm::InsertElementInst>(second->getOperand(0)) : nullptr;
       llvm::FPTruncInst *const low = roundedElement(first, 0), *const high = roundedElement(second, 1);
-      if (!low || !high || low == high || (low->hasOneUse() && high->hasOneUse()) ||
+      if (!low || !high || low == high || !first->hasOneUse() || (low->hasOneUse() && high->hasOneUse()) ||
           low->getParent() != high->getParent())
         continue;
       llvm::Instruction *const last = low->comesBefore(high) ? high : low;

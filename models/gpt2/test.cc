@@ -110,6 +110,10 @@ static double slopeOf(const std::function<double(double)> &value) {
   return slope;
 }
 
+/// Bound of slopeErrors(). It is measured: right gradients of 18 models and seeds were within 3.5e-3, and a backward
+/// pass with mean(g) in place of mean(g · x̂) was 3.5e-2 off.
+static constexpr double slopeBound = 1e-2;
+
 /// Moves each tensor along a random direction of ±1. The slope of the mean loss by the gradient differs from that by
 /// differences of the loss by this, divided by the norm of the tensor's gradient. Noise of ±0.15 on the initial weights
 /// makes all gradients large enough for losses in f32.
@@ -204,7 +208,7 @@ bool compare(const TestOptions &options) {
   if (isSlopes) {
     task.settings.precision = Precision::ieee;
     return report(title + fmt::format("gradients of '{}' compared with differences of its loss", device->name()),
-                  slopeErrors(device, network, task), 1e-2);
+                  slopeErrors(device, network, task), slopeBound);
   }
   const std::shared_ptr<Device> other = state ? nullptr : Device::open(options.against);
   const Results got = resultsOn(device, network, task),
